@@ -1,0 +1,41 @@
+# Everything that is installed stays in .venv and .build; after the first time no network is needed.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: help setup demo test lint types bench wheel-smoke realcli lock clean
+
+help:            ## this list
+	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ —/'
+
+setup: $(READY)  ## what every other target needs, inside the checkout
+
+$(READY): requirements/dev.txt pyproject.toml tools/bootstrap.sh
+	sh tools/bootstrap.sh "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+demo: $(READY)   ## watch a real loop finish a small task list, no key and no network
+	@$(BIN)/ralph demo --dir .build/demo
+
+test: $(READY)   ## the tests
+	$(BIN)/python -m pytest -n auto -m "not realcli" $(PYTEST_ARGS)
+
+lint: $(READY)   ## ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)  ## mypy, strict
+	$(BIN)/mypy
+
+bench: $(READY)  ## the benchmarks, as ratios
+	$(BIN)/python -m bench
+
+wheel-smoke: $(READY) ## build the wheel, install it in a clean venv, run the demo with it
+	sh tools/wheel-smoke.sh "$(BIN)/python"
+
+lock: $(READY)   ## write requirements/dev.txt anew (needs the network)
+	sh tools/lock.sh "$(PYTHON)"
+
+clean:           ## remove all that was installed or built here
+	rm -rf $(VENV) .build dist
