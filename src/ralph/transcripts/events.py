@@ -1,0 +1,157 @@
+"""The canonical transcript: six event types, whose JSON is RTF1.
+
+Everything that an agent printed becomes a sequence of these. The journal, `ralph replay --json`, `--ui json`
+and what a custom agent prints after `@@RALPH@@ ` are this one format.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import msgspec
+
+
+class Tag(StrEnum):
+    """Who speaks in a `text` event."""
+
+    AI = "AI"
+    THINK = "THINK"
+    SYS = "SYS"
+    TOOL = "TOOL"
+    PROMPT = "PROMPT"
+    USER = "USER"
+
+
+class ToolStatus(StrEnum):
+    OK = "ok"
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+
+
+class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    id: str
+    name: str
+    input: dict[str, Any] | None = None
+
+
+class ToolRef(msgspec.Struct, frozen=True, omit_defaults=True):
+    id: str
+    name: str | None = None
+
+
+class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    id: str
+    status: ToolStatus
+    duration_ms: int | None = None
+    name: str | None = None
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Token counts as the agent gave them. A number it did not give is None, never 0.
+
+    `prompt_tokens` includes the cached ones; `cached_tokens` says how many of them were read from the cache.
+    """
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
+    model: str | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost_usd: float | None = None
+
+
+class _Base(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"):
+    pass
+
+
+class Text(_Base, frozen=True, tag="text"):
+    """A line or a block of lines (a newline is implied at its end)."""
+
+    tag: Tag
+    text: str
+
+
+class ToolStart(_Base, frozen=True, tag="tool_start"):
+    tool: ToolCall
+
+
+class ToolOutput(_Base, frozen=True, tag="tool_output"):
+    tool: ToolRef
+    text: str
+
+
+class ToolEnd(_Base, frozen=True, tag="tool_end"):
+    tool: ToolResult
+
+
+class UsageEvent(_Base, frozen=True, tag="usage"):
+    usage: Usage
+
+
+class Meta(_Base, frozen=True, tag="meta"):
+    """What has no type of its own, under a `kind`: see `ralph.transcripts.meta` for those we know."""
+
+    meta: dict[str, Any]
+
+
+TranscriptEvent: TypeAlias = Text | ToolStart | ToolOutput | ToolEnd | UsageEvent | Meta
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[TranscriptEvent] = msgspec.json.Decoder(TranscriptEvent)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class EventError(ValueError):
+    """A line that is not an event; the message says why."""
+
+
+def encode(event: TranscriptEvent) -> bytes:
+    """The event as one line of JSON, without a newline."""
+    try:
+        return _encoder.encode(event)
+    except UnicodeEncodeError:
+        # A lone surrogate (an agent escaped half a character): no UTF-8 can hold it.
+        return _encoder.encode(replace_surrogates(msgspec.to_builtins(event)))
+
+
+def decode(line: str | bytes) -> TranscriptEvent:
+    """One event from its JSON; raises EventError with the reason."""
+    try:
+        return _decoder.decode(line)
+    except msgspec.ValidationError as error:
+        raise EventError(str(error)) from None
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        reason = str(error)
+    try:
+        # msgspec refuses what json allows: lone surrogates in escapes.
+        event: TranscriptEvent = msgspec.convert(decode_json(line), TranscriptEvent)
+    except msgspec.ValidationError as error:
+        raise EventError(str(error)) from None
+    except (ValueError, RecursionError):
+        raise EventError(reason) from None
+    return event
+
+
+def decode_json(line: str | bytes) -> Any:
+    """Any JSON value; lone surrogates become U+FFFD. Raises ValueError (or RecursionError)."""
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return replace_surrogates(json.loads(line))
+
+
+def replace_surrogates(value: Any) -> Any:
+    match value:
+        case str():
+            return _SURROGATE.sub("\ufffd", value)
+        case dict():
+            return {replace_surrogates(k): replace_surrogates(v) for k, v in value.items()}
+        case list():
+            return [replace_surrogates(v) for v in value]
+        case _:
+            return value

@@ -1,0 +1,83 @@
+"""The kinds of `meta` events, each with the one function that makes it.
+
+An adapter says here what it learnt beyond words and tools; the judge reads nothing else.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from ralph.transcripts.events import Meta
+
+
+class Kind(StrEnum):
+    SESSION = "session"
+    RATE_LIMIT = "rate_limit"
+    ERROR = "error"
+    RETRY = "retry"
+    RESULT = "result"
+    PARSE_ERROR = "parse_error"
+    UNKNOWN = "unknown"
+    # written by ralph itself
+    RUN_START = "run_start"
+    ITERATION_START = "iteration_start"
+    ITERATION_END = "iteration_end"
+    VERIFY = "verify"
+    NOTICE = "notice"
+    RUN_END = "run_end"
+    VERDICT = "verdict"
+
+
+class ErrorClass(StrEnum):
+    """What went wrong, as far as a CLI tells; the values are names of outcomes."""
+
+    FAILED = "failed"
+    RATE_LIMITED = "rate_limited"
+    OVERLOADED = "overloaded"
+    AUTH = "auth"
+    QUOTA = "quota"
+    PERMISSION_DENIED = "permission_denied"
+    CONTEXT_EXCEEDED = "context_exceeded"
+    QUESTION = "question"
+
+
+def _meta(kind: Kind, **fields: Any) -> Meta:
+    return Meta({"kind": kind.value, **{k: v for k, v in fields.items() if v is not None}})
+
+
+def session(session_id: str, model: str | None = None) -> Meta:
+    return _meta(Kind.SESSION, session_id=session_id, model=model)
+
+
+def rate_limit(resets_at: float | None = None, message: str | None = None) -> Meta:
+    """The provider's limit, with the time (seconds since the epoch) at which it ends if that was given."""
+    return _meta(Kind.RATE_LIMIT, resets_at=resets_at, message=message)
+
+
+def error(message: str, error_class: ErrorClass = ErrorClass.FAILED, *, fatal: bool = True) -> Meta:
+    """Something failed. `fatal` errors decide the outcome unless a good `result` follows; the others are history."""
+    return _meta(Kind.ERROR, message=message, **{"class": error_class.value}, fatal=None if fatal else False)
+
+
+def retry(message: str, *, attempt: int | None = None, delay_ms: int | None = None) -> Meta:
+    """The CLI is trying again by itself: shown, and no verdict about the iteration."""
+    return _meta(Kind.RETRY, message=message, attempt=attempt, delay_ms=delay_ms)
+
+
+def result(*, ok: bool, reason: str | None = None, error_class: ErrorClass | None = None, **raw: Any) -> Meta:
+    """The agent's own last word about the run. Nothing more is expected after it."""
+    return _meta(Kind.RESULT, ok=ok, reason=reason, **{"class": error_class.value if error_class else None}, **raw)
+
+
+def parse_error(message: str, line: str) -> Meta:
+    return _meta(Kind.PARSE_ERROR, message=message, line=line)
+
+
+def unknown(value: Any) -> Meta:
+    """A line of a type that the adapter does not know, kept whole."""
+    return _meta(Kind.UNKNOWN, line=value)
+
+
+def notice(text: str) -> Meta:
+    return _meta(Kind.NOTICE, text=text)

@@ -1,0 +1,55 @@
+"""Which adapters there are. A new one is a module in this package that says `ADAPTER = ItsClass`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ralph.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from ralph.transcripts.base import TranscriptAdapter
+
+AUTO = "auto"
+_NOT_ADAPTERS = frozenset({"base", "events", "meta", "registry", "safe"})
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """The names that `--transcript` takes, besides `auto`."""
+    import ralph.transcripts as package
+
+    found = (m.name for m in pkgutil.iter_modules(package.__path__))
+    return tuple(sorted(n for n in found if n not in _NOT_ADAPTERS and not n.startswith("_")))
+
+
+def check(name: str) -> None:
+    """Refuses a name that no adapter has."""
+    if name not in names():
+        raise UsageError(
+            f"there is no transcript adapter '{name}'{nearest(name, names())}; there are: {', '.join(names())}"
+        )
+
+
+def create(name: str, prompt: str | None = None) -> TranscriptAdapter:
+    """A fresh adapter; they are stateful, so one is made for each iteration.
+
+    `prompt` is what the agent was given, for adapters that recognise its echo.
+    """
+    check(name)
+    module = importlib.import_module(f"ralph.transcripts.{name}")
+    adapter: TranscriptAdapter = module.ADAPTER()
+    adapter.prompt = prompt
+    return adapter
+
+
+def select(requested: str | None, spec_transcript: str | None) -> tuple[str, str]:
+    """The adapter for a run, and why: what was asked for, else what the agent is known to write, else plain."""
+    if requested and requested != AUTO:
+        check(requested)
+        return requested, "asked for"
+    if spec_transcript:
+        return spec_transcript, "what this agent writes"
+    return "plain", "nothing is known about this agent's output"

@@ -1,0 +1,28 @@
+"""Ralph Transcript Format 1: `@@RALPH@@ ` and one event as JSON; any other line is the agent's words."""
+
+from __future__ import annotations
+
+from ralph.transcripts import meta
+from ralph.transcripts.base import Capabilities, TranscriptAdapter
+from ralph.transcripts.events import EventError, Tag, Text, TranscriptEvent, decode
+
+SENTINEL = "@@RALPH@@ "
+_LENGTH = len(SENTINEL)
+
+
+class Rtf1Adapter(TranscriptAdapter):
+    name = "rtf1"
+    capabilities = Capabilities(supports_roles=True, supports_tool_events=True, supports_usage_events=True)
+
+    def feed(self, line: str) -> list[TranscriptEvent]:
+        if not line.startswith(SENTINEL):
+            return [Text(Tag.AI, line)]
+        try:
+            event = decode(line[_LENGTH:])
+        except EventError as error:
+            return [meta.parse_error(f"not an RTF1 event: {error}", line), Text(Tag.SYS, line)]
+        self.structured = True
+        return [event]
+
+
+ADAPTER = Rtf1Adapter
