@@ -1,0 +1,466 @@
+"""Running one command: its bytes as they come, its deadlines, and an end that leaves nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import selectors
+import socket
+import subprocess
+import sys
+import time
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol, Self
+
+import msgspec
+
+from ralph.errors import RunError
+from ralph.runners import keeper as keeper_module
+from ralph.runners.keeper import Channel, become_subreaper, descendants, signal_all
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ralph.runners.stop import StopSwitch
+
+#: Some CLIs exit before their pipe is drained; what still fits into it is not lost.
+PIPE_SIZE = 1 << 20
+_READ_SIZE = 1 << 18
+#: After the command has exited, how long a stray may hold a silent pipe open.
+_QUIET = 0.5
+_DRAIN_LIMIT = 5.0
+_F_SETPIPE_SZ = 1031
+
+
+class Command(msgspec.Struct, frozen=True):
+    """What to run. `stdin` is written to it and closed; None is an empty stdin."""
+
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+    stdin: bytes | None = None
+    pty: bool = False
+
+
+class Deadlines(msgspec.Struct, frozen=True):
+    """Seconds; None is never. `grace` is what a command gets between TERM and KILL."""
+
+    idle: float | None = None
+    wall: float | None = None
+    first_output: float | None = None
+    #: after the agent's own last word (`Sink.finished`), how long it may take to exit
+    linger: float | None = None
+    grace: float = 5.0
+
+
+class EndKind(StrEnum):
+    EXITED = "exited"
+    NOT_STARTED = "not_started"
+    IDLE = "idle"
+    WALL = "wall"
+    LINGERED = "lingered"
+    STOPPED = "stopped"
+    LOST = "lost"
+
+
+class Ended(msgspec.Struct, frozen=True):
+    kind: EndKind
+    reason: str
+    #: exit code, or minus the signal; None when it never started or its end was not seen
+    status: int | None = None
+    seconds: float = 0.0
+    #: names of processes that were still there at the end and had to be ended
+    strays: tuple[str, ...] = ()
+    #: names of processes that even KILL did not end
+    left: tuple[str, ...] = ()
+
+
+class Sink(Protocol):
+    """Who takes the bytes. It may end the command by giving a `stop_reason`."""
+
+    def stdout(self, chunk: bytes) -> None: ...
+    def stderr(self, chunk: bytes) -> None: ...
+    def tick(self) -> None: ...
+    def stop_reason(self) -> str | None: ...
+    def finished(self) -> bool: ...
+
+
+class Supervisor:
+    """Owns the keeper of a run; runs commands one after another."""
+
+    def __init__(self, stop: StopSwitch, *, tick: float = 0.2) -> None:
+        self._stop = stop
+        self._tick = tick
+        self._channel: Channel | None = None
+        self._keeper: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        become_subreaper()  # should the keeper itself be killed, its orphans come to us
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._channel is not None:
+            self._channel.sock.close()
+            self._channel = None
+        if self._keeper is not None:
+            try:
+                self._keeper.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                self._keeper.kill()
+                self._keeper.wait()
+            self._keeper = None
+            self._sweep_orphans()
+
+    def run(self, command: Command, sink: Sink, deadlines: Deadlines) -> Ended:
+        return _Run(self, self._ensure_keeper(), command, sink, deadlines, self._stop, self._tick).go()
+
+    def keeper_lost(self) -> None:
+        """The keeper died (somebody killed it): end what it left to us, so that a new one can start clean."""
+        if self._channel is not None:
+            self._channel.sock.close()
+            self._channel = None
+        if self._keeper is not None:
+            self._keeper.kill()
+            self._keeper.wait()
+            self._keeper = None
+        self._sweep_orphans()
+
+    def _sweep_orphans(self) -> None:
+        for _ in range(100):
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            left = descendants(os.getpid())
+            if not left:
+                return
+            signal_all(list(left), 9)
+            time.sleep(0.02)
+
+    def _ensure_keeper(self) -> Channel:
+        if self._channel is None:
+            ours, theirs = socket.socketpair()
+            quiet = None if os.environ.get("RALPH_DEBUG") else subprocess.DEVNULL
+            try:
+                # Its own session, no site-packages: it starts in milliseconds and nothing can get in its way.
+                self._keeper = subprocess.Popen(
+                    [sys.executable, "-ISB", keeper_module.__file__, str(theirs.fileno()), "2.0"],
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=quiet,
+                    cwd="/",
+                )
+            except OSError as error:
+                raise RunError(f"cannot start a process: {error.strerror}") from None
+            finally:
+                theirs.close()
+            self._channel = Channel(ours)
+        return self._channel
+
+
+class _Run:
+    """One command from start to end. Every wait here is bounded by a tick."""
+
+    def __init__(
+        self,
+        owner: Supervisor,
+        channel: Channel,
+        command: Command,
+        sink: Sink,
+        deadlines: Deadlines,
+        stop: StopSwitch,
+        tick: float,
+    ) -> None:
+        self.owner = owner
+        self.channel = channel
+        self.command = command
+        self.sink = sink
+        self.deadlines = deadlines
+        self.stop = stop
+        self.tick = tick
+        self.selector = selectors.DefaultSelector()
+        self.outputs: dict[int, str] = {}
+        self.stdin_fd = -1
+        self.unsent = memoryview(command.stdin or b"")
+        self.status: int | None = None
+        self.exited_at: float | None = None
+        self.finished_at: float | None = None
+        self.cause: tuple[EndKind, str] | None = None
+        self.ending = False
+        self.urgent_sent = False
+        self.gone: dict[str, object] | None = None
+        self.refused: Ended | None = None
+        self.lost = False
+
+    def go(self) -> Ended:
+        self.started = self.last_output = time.monotonic()
+        self.heard = False
+        try:
+            fds = self._open()
+            try:
+                message = {
+                    "op": "spawn",
+                    "argv": self.command.argv,
+                    "env": self.command.env,
+                    "cwd": self.command.cwd,
+                    "pty": self.command.pty,
+                }
+                self.channel.send(message, fds)
+            except OSError:
+                self.lost = True
+            finally:
+                for fd in set(fds):
+                    os.close(fd)
+            self.selector.register(self.channel.sock, selectors.EVENT_READ, "keeper")
+            self.selector.register(self.stop.fd, selectors.EVENT_READ, "stop")
+            next_tick = time.monotonic() + self.tick
+            while not self._done():
+                for key, _ in self.selector.select(max(0.0, min(self.tick, next_tick - time.monotonic()))):
+                    self._serve(key)
+                now = time.monotonic()
+                if now >= next_tick:
+                    self.sink.tick()
+                    next_tick = now + self.tick
+                self._decide(now)
+            self._last_bytes()
+            return self._ended()
+        finally:
+            self._close()
+
+    # -- descriptors
+
+    def _open(self) -> tuple[int, int, int]:
+        """The child's stdin, stdout, stderr; our ends are registered."""
+        if self.command.pty:
+            master, slave = _open_pty()
+            self._watch(master, "stdout")
+            child_out = child_err = slave
+        else:
+            out_read, child_out = _pipe()
+            err_read, child_err = _pipe()
+            self._watch(out_read, "stdout")
+            self._watch(err_read, "stderr")
+        if self.command.stdin is None:
+            child_in = os.dup(child_out) if self.command.pty else os.open(os.devnull, os.O_RDONLY)
+        else:
+            child_in, self.stdin_fd = _pipe()
+            os.set_blocking(self.stdin_fd, False)
+            self.selector.register(self.stdin_fd, selectors.EVENT_WRITE, "stdin")
+        return child_in, child_out, child_err
+
+    def _watch(self, fd: int, name: str) -> None:
+        os.set_blocking(fd, False)
+        self.outputs[fd] = name
+        self.selector.register(fd, selectors.EVENT_READ, name)
+
+    def _close(self) -> None:
+        self.selector.close()
+        for fd in self.outputs:
+            os.close(fd)
+        if self.stdin_fd >= 0:
+            os.close(self.stdin_fd)
+
+    # -- events
+
+    def _serve(self, key: selectors.SelectorKey) -> None:
+        match key.data:
+            case "stdout" | "stderr":
+                self._read(key.fd)
+            case "stdin":
+                self._write()
+            case "keeper":
+                self._hear_keeper()
+            case "stop":
+                self.stop.drain()
+
+    def _read(self, fd: int) -> bool:
+        """Reads once; False when there is nothing now or never again."""
+        try:
+            chunk = os.read(fd, _READ_SIZE)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            if error.errno != errno.EIO:  # EIO is how a PTY says that all its users are gone
+                raise
+            chunk = b""
+        name = self.outputs[fd]
+        if not chunk:
+            self.selector.unregister(fd)
+            del self.outputs[fd]
+            os.close(fd)
+            return False
+        self.last_output = time.monotonic()
+        self.heard = True
+        if name == "stdout":
+            self.sink.stdout(chunk)
+        else:
+            self.sink.stderr(chunk)
+        return True
+
+    def _write(self) -> None:
+        try:
+            sent = os.write(self.stdin_fd, self.unsent[: 1 << 16]) if self.unsent else 0
+        except BlockingIOError:
+            return
+        except BrokenPipeError:  # it does not read its stdin: its right
+            sent = len(self.unsent)
+        self.unsent = self.unsent[sent:]
+        if not self.unsent:
+            self.selector.unregister(self.stdin_fd)
+            os.close(self.stdin_fd)
+            self.stdin_fd = -1
+
+    def _hear_keeper(self) -> None:
+        received = self.channel.receive()
+        if received is None:
+            self.lost = True
+            return
+        for message in received[0]:
+            match message["ev"]:
+                case "refused":
+                    self.refused = _refused(self.command, int(str(message["errno"])), str(message["what"]))
+                case "exited":
+                    self.status = int(str(message["status"]))
+                    self.exited_at = time.monotonic()
+                case "gone":
+                    self.gone = message
+
+    # -- decisions
+
+    def _done(self) -> bool:
+        return self.lost or self.refused is not None or self.gone is not None
+
+    def _decide(self, now: float) -> None:
+        """Whether it is time to end the command, or to end what it left."""
+        if self._done():
+            return
+        if self.stop.urgent and self.ending and not self.urgent_sent:
+            self._ask({"op": "kill"})
+            self.urgent_sent = True
+        if self.ending:
+            return
+        if self.exited_at is not None:
+            quiet = now - max(self.exited_at, self.last_output) > _QUIET
+            if not self.outputs or quiet or now - self.exited_at > _DRAIN_LIMIT:
+                # Whatever is left is a stray; those that react to TERM do so at once.
+                self._end(min(self.deadlines.grace, 2.0))
+            return
+        self.cause = self._overdue(now)
+        if self.cause is not None:
+            self._end(0.0 if self.stop.urgent else self.deadlines.grace)
+
+    def _overdue(self, now: float) -> tuple[EndKind, str] | None:
+        if self.stop.kind is not None:
+            return EndKind.STOPPED, self.stop.kind.value
+        reason = self.sink.stop_reason()
+        if reason is not None:
+            return EndKind.STOPPED, reason
+        limits = self.deadlines
+        if limits.linger is not None and self.sink.finished():
+            self.finished_at = self.finished_at or now
+            if now - max(self.finished_at, self.last_output) > limits.linger:
+                return EndKind.LINGERED, f"still running {limits.linger:g} s after its last word"
+        if limits.wall is not None and now - self.started > limits.wall:
+            return EndKind.WALL, f"ran for more than {limits.wall:g} s"
+        if limits.idle is not None and now - self.last_output > limits.idle:
+            return EndKind.IDLE, f"no output for {limits.idle:g} s"
+        if limits.first_output is not None and not self.heard and now - self.started > limits.first_output:
+            return EndKind.IDLE, f"no output in its first {limits.first_output:g} s"
+        return None
+
+    def _end(self, grace: float) -> None:
+        self.ending = True
+        self._ask({"op": "end", "grace": grace})
+
+    def _ask(self, message: dict[str, object]) -> None:
+        try:
+            self.channel.send(message)
+        except OSError:
+            self.lost = True
+
+    # -- the end
+
+    def _last_bytes(self) -> None:
+        """All writers are gone, so what is in the pipes is all there will ever be."""
+        if self.lost:
+            self.owner.keeper_lost()
+        for fd in list(self.outputs):
+            while fd in self.outputs and self._read(fd):
+                pass
+
+    def _ended(self) -> Ended:
+        seconds = time.monotonic() - self.started
+        if self.refused is not None:
+            return self.refused
+        if self.lost:
+            return Ended(EndKind.LOST, "its keeper process was killed", self.status, seconds)
+        assert self.gone is not None
+        strays = tuple(str(name) for name in self.gone["strays"])  # type: ignore[attr-defined]
+        left = tuple(str(name) for name in self.gone["left"])  # type: ignore[attr-defined]
+        kind, reason = self.cause or (EndKind.EXITED, describe_status(self.status))
+        return Ended(kind, reason, self.status, seconds, strays if self.cause is None else (), left)
+
+
+def describe_status(status: int | None) -> str:
+    if status is None:
+        return "ended"
+    if status >= 0:
+        return f"exited with code {status}"
+    return f"was ended by signal {signal_name(-status)}"
+
+
+def signal_name(number: int) -> str:
+    import signal
+
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+def _refused(command: Command, number: int, what: str) -> Ended:
+    program = command.argv[0][:200]
+    match number:
+        case errno.ENOENT if what == command.cwd:
+            reason = f"the working directory is gone: {command.cwd}"
+        case errno.ENOENT | errno.ENOTDIR:
+            reason = f"'{program}' was not found"
+        case errno.EACCES:
+            reason = f"'{what or program}' may not be run (permission denied)"
+        case errno.E2BIG:
+            size = max(len(os.fsencode(a)) for a in command.argv)
+            reason = f"the command line is too long for the system (longest argument: {size:,} bytes)"
+        case errno.ENOEXEC:
+            reason = f"'{program}' is not a program that the system can run"
+        case _:
+            reason = f"'{program}' could not be started: {os.strerror(number)}"
+    return Ended(EndKind.NOT_STARTED, reason)
+
+
+def _pipe() -> tuple[int, int]:
+    read, write = os.pipe()
+    # An unprivileged user may be over the system's quota for large pipes; the default size works as well.
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(write, _F_SETPIPE_SZ, PIPE_SIZE)
+    return read, write
+
+
+def _open_pty() -> tuple[int, int]:
+    import pty
+    import struct
+    import termios
+
+    master, slave = pty.openpty()
+    attributes = termios.tcgetattr(slave)
+    attributes[1] &= ~termios.OPOST  # no CR in front of each LF
+    attributes[3] &= ~termios.ECHO
+    termios.tcsetattr(slave, termios.TCSANOW, attributes)
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
+    return master, slave
