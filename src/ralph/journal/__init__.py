@@ -1,0 +1,1 @@
+"""Runs on disk: `.ralph/runs/RUN/`, append-only and readable while it grows."""

@@ -1,0 +1,136 @@
+"""Reading runs, also one that is being written or was cut short."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ralph.errors import UsageError, nearest
+from ralph.journal.layout import RunPaths, StatePaths
+from ralph.transcripts.events import EventError, Meta, TranscriptEvent, decode
+from ralph.transcripts.meta import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Stamp(msgspec.Struct, frozen=True):
+    """What the journal adds to an event."""
+
+    seq: int
+    time: float
+    iteration: int
+
+
+class Record(msgspec.Struct, frozen=True):
+    stamp: Stamp
+    event: TranscriptEvent
+    line: bytes
+
+
+_stamp_decoder = msgspec.json.Decoder(Stamp)
+
+
+def parse(line: bytes) -> Record | None:
+    """One line of events.jsonl; None for a torn one (the run was killed while writing it)."""
+    try:
+        return Record(_stamp_decoder.decode(line), decode(line), line)
+    except (msgspec.DecodeError, EventError):
+        return None
+
+
+def records(paths: RunPaths) -> Iterator[Record]:
+    """All whole records of a run so far."""
+    try:
+        with paths.events.open("rb") as file:
+            for line in file:
+                if line.endswith(b"\n") and (record := parse(line[:-1])):
+                    yield record
+    except FileNotFoundError:
+        return
+
+
+def find_state(start: Path) -> StatePaths:
+    """The nearest `.ralph/runs`, from a directory upward."""
+    for folder in (start, *start.parents):
+        state = StatePaths(folder)
+        if state.runs.is_dir():
+            return state
+    raise UsageError(f"there are no runs here ({start} has no .ralph/runs, nor has a folder above it)")
+
+
+def list_runs(state: StatePaths) -> list[RunPaths]:
+    """Oldest first."""
+    return [RunPaths(p) for p in sorted(state.runs.iterdir()) if p.is_dir()]
+
+
+def find_run(state: StatePaths, name: str | None) -> RunPaths:
+    """A run by its id or the beginning of it; the newest if none is named."""
+    runs = list_runs(state)
+    if not runs:
+        raise UsageError(f"there are no runs in {state.runs}")
+    if name is None or name == "latest":
+        return runs[-1]
+    matching = [r for r in runs if r.run_id == name] or [r for r in runs if r.run_id.startswith(name)]
+    match matching:
+        case [run]:
+            return run
+        case []:
+            raise UsageError(f"there is no run '{name}'{nearest(name, [r.run_id for r in runs])}; see `ralph runs`")
+        case _:
+            raise UsageError(f"'{name}' may be {len(matching)} runs: {', '.join(r.run_id for r in matching)}")
+
+
+def run_facts(paths: RunPaths) -> dict[str, Any]:
+    """run.json, or nothing if the run died before it was written."""
+    try:
+        facts: dict[str, Any] = msgspec.json.decode(paths.run_json.read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return {}
+    return facts
+
+
+def last_meta(paths: RunPaths, kind: Kind, tail: int = 1 << 16) -> dict[str, Any] | None:
+    """The newest meta event of a kind among the last bytes of a run."""
+    try:
+        with paths.events.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - tail))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return None
+    for line in reversed(lines):
+        record = parse(line) if line.startswith(b'{"seq":') else None
+        if record and isinstance(record.event, Meta) and record.event.meta.get("kind") == kind:
+            return record.event.meta
+    return None
+
+
+class Follower:
+    """Reads a growing run; call `read` again for what has come since."""
+
+    def __init__(self, paths: RunPaths) -> None:
+        self._paths = paths
+        self._offset = 0
+        self.ended = False
+
+    def read(self) -> Iterator[Record]:
+        try:
+            with self._paths.events.open("rb") as file:
+                file.seek(self._offset)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        return  # still being written
+                    self._offset += len(line)
+                    record = parse(line[:-1])
+                    if record is not None:
+                        self.ended = self.ended or _is_end(record)
+                        yield record
+        except FileNotFoundError:
+            return
+
+
+def _is_end(record: Record) -> bool:
+    return isinstance(record.event, Meta) and record.event.meta.get("kind") == Kind.RUN_END

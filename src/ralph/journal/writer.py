@@ -1,0 +1,153 @@
+"""Writing a run. Every write goes to the kernel at once: a `kill -9` loses at most the line being written."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from ralph.errors import RunError
+from ralph.journal.layout import RunPaths, StatePaths
+from ralph.transcripts.events import TranscriptEvent, encode
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+def new_run_id(now: float) -> str:
+    """Sorts by time; the tail keeps two runs of one moment apart."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(now))}-{int(now % 1 * 1000):03d}{secrets.token_hex(1)}"
+
+
+class Appender:
+    """An append-only file without a buffer of its own; a short write or a full disk is an error, not a loss."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError as error:
+            raise _journal_error(path, error) from None
+
+    def write(self, data: bytes) -> None:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except OSError as error:
+            raise _journal_error(self._path, error) from None
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class JournalWriter:
+    """One run's folder."""
+
+    def __init__(self, state: StatePaths, run_id: str) -> None:
+        self.paths = RunPaths(state.runs / run_id)
+        try:
+            self.paths.root.mkdir(parents=True, mode=0o700)
+            (self.paths.root / "iterations").mkdir()
+        except OSError as error:
+            raise _journal_error(self.paths.root, error) from None
+        self._events = Appender(self.paths.events)
+        self._seq = 0
+        self._iteration = 0
+        self._point_here(state)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._events.close()
+
+    def write_run(self, facts: dict[str, Any]) -> None:
+        """run.json, once."""
+        body = msgspec.json.format(msgspec.json.encode(facts, enc_hook=str), indent=2) + b"\n"
+        temporary = self.paths.run_json.with_suffix(".tmp")
+        try:
+            temporary.write_bytes(body)
+            temporary.chmod(0o600)
+            temporary.replace(self.paths.run_json)
+        except OSError as error:
+            raise _journal_error(self.paths.run_json, error) from None
+
+    def events(self, events: list[TranscriptEvent]) -> bytes:
+        """Appends events with time, iteration and sequence number; gives back the lines as they were written."""
+        stamp = f'"time":{time.time():.3f},"iteration":{self._iteration},'
+        seq = self._seq
+        lines = []
+        for event in events:
+            seq += 1
+            lines.append(f'{{"seq":{seq},{stamp}'.encode() + encode(event)[1:])
+        if not lines:
+            return b""
+        lines.append(b"")
+        data = b"\n".join(lines)
+        self._events.write(data)
+        self._seq = seq
+        return data
+
+    def begin_iteration(self, number: int, prompt: bytes) -> tuple[Path, Appender, Appender]:
+        """The folder of an iteration with its prompt, and the two files that take the raw bytes."""
+        self._iteration = number
+        folder = self.paths.iteration(number)
+        try:
+            folder.mkdir(mode=0o700)
+            prompt_file = folder / "prompt.md"
+            prompt_file.write_bytes(prompt)
+            prompt_file.chmod(0o600)
+        except OSError as error:
+            raise _journal_error(folder, error) from None
+        return prompt_file, Appender(folder / "stdout.raw"), Appender(folder / "stderr.raw")
+
+    def _point_here(self, state: StatePaths) -> None:
+        _relink(state.latest, Path("runs") / self.paths.run_id)
+        link = state.agent_events
+        if link.exists() and not link.is_symlink():
+            return  # somebody else's file: it stays
+        try:
+            if not link.parent.is_dir():
+                link.parent.mkdir()
+                (link.parent / ".gitignore").write_text("*\n")
+            _relink(link, Path("..") / self.paths.events.relative_to(state.workdir))
+        except OSError:
+            pass  # a convenience for other tools; the run does not depend on it
+
+
+def prepare_state(workdir: Path) -> StatePaths:
+    """Makes `.ralph/` if need be; it ignores itself in git."""
+    state = StatePaths(workdir)
+    try:
+        state.runs.mkdir(parents=True, exist_ok=True)
+        ignore = state.root / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n")
+    except OSError as error:
+        raise _journal_error(state.root, error) from None
+    return state
+
+
+def _relink(link: Path, target: Path) -> None:
+    temporary = link.with_name(f"{link.name}.{os.getpid()}")
+    with suppress(FileNotFoundError):
+        temporary.unlink()
+    temporary.symlink_to(target)
+    temporary.replace(link)
+
+
+def _journal_error(path: Path, error: OSError) -> RunError:
+    return RunError(
+        f"the journal cannot be written: {path}: {error.strerror}.\n"
+        "  ralph does not run without a record; make room or make the directory writable."
+    )
