@@ -1,0 +1,104 @@
+"""What is installed, and in which version."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ralph.agents import registry
+from ralph.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ralph.agents.spec import AgentSpec
+
+#: Node programs take a second to say their version on a busy machine.
+PROBE_TIMEOUT = 10.0
+
+
+class Installed(msgspec.Struct, frozen=True):
+    """An agent that is there."""
+
+    spec: AgentSpec
+    program: str
+    version: str | None
+
+
+def locate(spec: AgentSpec, path: str | None = None) -> str | None:
+    """The agent's program, if it is in PATH."""
+    return next((found for c in spec.commands if (found := shutil.which(c, path=path))), None)
+
+
+def probe(spec: AgentSpec, program: str) -> tuple[bool, str | None]:
+    """Whether it answers when asked for its version, and the version if it can be read."""
+    if not spec.version.args:
+        return True, None
+    try:
+        done = subprocess.run(
+            [program, *spec.version.args],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PROBE_TIMEOUT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False, None
+    text = (done.stdout + b"\n" + done.stderr).decode("utf-8", "replace")
+    found = re.search(spec.version.pattern, text)
+    return done.returncode == 0, found.group(1) if found else None
+
+
+def explicit(name: str) -> Installed:
+    """The agent that was asked for; it must be there."""
+    spec = registry.get(name)
+    program = locate(spec)
+    if program is None:
+        raise UsageError(
+            f"agent '{name}' ({spec.title}) was asked for, but {_either(spec.commands)} was not found in PATH.\n"
+            f"  To get it: {spec.install or spec.link}"
+        )
+    return Installed(spec, program, probe(spec, program)[1])
+
+
+def auto(
+    enabled: Mapping[str, bool],
+    priority: Iterable[str] = (),
+    find: Callable[[AgentSpec], str | None] = locate,
+) -> Installed:
+    """The first agent, in order, that is enabled, installed and answers."""
+    order = _order(priority)
+    looked = []
+    for spec in order:
+        if not enabled.get(spec.name, True):
+            looked.append((spec, "turned off in the configuration"))
+            continue
+        program = find(spec)
+        if program is None:
+            looked.append((spec, "not found"))
+            continue
+        works, version = probe(spec, program)
+        if works:
+            return Installed(spec, program, version)
+        looked.append((spec, f"{program} does not answer to {' '.join(spec.version.args)}"))
+    lines = [f"  {s.name:<10} {why:<12} {s.install or s.link}" for s, why in looked]
+    raise UsageError(
+        "no agent was found. These were looked for; install one of them:\n"
+        + "\n".join(lines)
+        + "\nOr name any other program: ralph run --agent-cmd 'COMMAND'. To see how it works first: ralph demo"
+    )
+
+
+def _order(priority: Iterable[str]) -> list[AgentSpec]:
+    named = [registry.get(name) for name in priority]
+    if named:
+        return named
+    return sorted((s for s in registry.all_specs() if s.detect is not None), key=lambda s: (s.detect or 0, s.name))
+
+
+def _either(commands: tuple[str, ...]) -> str:
+    return " or ".join(f"'{c}'" for c in commands)

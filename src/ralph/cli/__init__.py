@@ -1,0 +1,87 @@
+"""The command line: one module a command, imported only when that command is used."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from ralph.errors import RalphError
+
+#: name, module, what it does in one line
+_COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("run", "Run an agent in a loop until the work is done."),
+    "demo": ("demo", "Watch a loop finish a small task list, without any agent or key."),
+    "init": ("init", "Write a first ralph.yml and PROMPT.md."),
+    "config": ("config", "Show every setting and where it came from."),
+    "runs": ("journal", "List the runs of this directory."),
+    "show": ("journal", "Show a run again."),
+    "tail": ("journal", "Show the end of a run; -f follows it."),
+    "replay": ("replay", "Read recorded output through a transcript adapter."),
+}
+
+
+class LazyGroup(click.Group):
+    """Loads the module of the command that is asked for, and no other."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"ralph.cli.{_COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            from ralph.errors import nearest
+
+            hint = nearest(args[0], _COMMANDS)
+            raise click.UsageError(f"there is no command '{args[0]}'{hint}; `ralph --help` lists them", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Without importing every command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(None, "-V", "--version", message="ralph %(version)s", package_name="ralph-loop")
+def ralph() -> None:
+    """Run any coding agent in a loop, with a fresh context each time, until the job is really done.
+
+    \b
+    ralph demo                          see how it works, without any agent
+    ralph run -p "Fix the tests" 10     at most 10 iterations of the agent you have
+    ralph show                          what happened
+    """
+
+
+def main() -> None:
+    """Runs a command; whatever goes wrong, the user reads a sentence and not a traceback."""
+    try:
+        code = ralph.main(standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        code = 0
+    except click.ClickException as error:
+        error.show()
+        code = 64
+    except RalphError as error:
+        click.echo(f"ralph: {error}", err=True)
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        code = 130
+    except BrokenPipeError:
+        # Whoever read our output has gone away; say nothing, not even at shutdown.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 141
+    sys.exit(code if isinstance(code, int) else 0)

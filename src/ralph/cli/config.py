@@ -1,0 +1,42 @@
+"""`ralph config`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ralph.cli.run import working_directory
+from ralph.config.layers import resolve
+
+
+@click.command("config", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-c", "--config", "config_file", metavar="FILE", help="This ralph.yml, instead of the nearest one.")
+@click.option("--schema", is_flag=True, help="Print the JSON schema of ralph.yml, for editors.")
+@click.option("--json", "as_json", is_flag=True, help="Values and origins as JSON.")
+def config_command(config_file: str | None, schema: bool, as_json: bool) -> None:
+    """Show every setting with its value and where it came from."""
+    import msgspec
+
+    if schema:
+        from ralph.config.schema import json_schema
+
+        click.echo(msgspec.json.format(msgspec.json.encode(json_schema()), indent=2).decode())
+        return
+    resolved = resolve(working_directory(None), {}, Path(config_file) if config_file else None)
+    values: dict[str, Any] = msgspec.to_builtins(resolved.settings)
+    if as_json:
+        rows = {name: {"value": value, "origin": resolved.origins[name]} for name, value in values.items()}
+        click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
+        return
+    from ralph.cli.dryrun import setting_rows
+
+    for name, value, origin in setting_rows(resolved):
+        click.echo(f"{name:<20} {value:<32} {origin}")
+    click.echo()
+    click.echo(
+        "files: " + (", ".join(str(f) for f in resolved.files) or "none (no ralph.yml here or above, none of yours)")
+    )
+    for warning in resolved.warnings:
+        click.echo(f"warning: {warning}", err=True)

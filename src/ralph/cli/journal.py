@@ -1,0 +1,167 @@
+"""`ralph runs`, `ralph show`, `ralph tail`: what happened."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ralph.cli.run import working_directory
+from ralph.config.durations import format_duration
+from ralph.config.settings import Ui
+from ralph.errors import UsageError
+from ralph.journal import reader
+from ralph.journal.lock import is_locked
+from ralph.transcripts.meta import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ralph.journal.layout import RunPaths, StatePaths
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+_BATCH = 500
+
+
+@click.command("runs", context_settings=_HELP)
+@click.option("--json", "as_json", is_flag=True, help="One run a line, as JSON.")
+def runs_command(as_json: bool) -> None:
+    """List the runs of this directory, oldest first."""
+    import msgspec
+
+    state = reader.find_state(working_directory(None))
+    runs = reader.list_runs(state)
+    for paths in runs:
+        row = _summary(state, paths, newest=paths == runs[-1])
+        if as_json:
+            click.echo(msgspec.json.encode(row).decode())
+        else:
+            took = format_duration(row["seconds"]) if row["seconds"] is not None else "-"
+            count = f"{row['iterations']:>4} iterations"
+            click.echo(f"{row['run']}  {row['end']:<12} {count}  {took:>10}  {row['agent']:<10} {row['reason'][:80]}")
+    if not runs and not as_json:
+        click.echo("no runs yet")
+
+
+def _summary(state: StatePaths, paths: RunPaths, *, newest: bool) -> dict[str, Any]:
+    facts = reader.run_facts(paths)
+    end = reader.last_meta(paths, Kind.RUN_END)
+    iterations = sum(1 for _ in (paths.root / "iterations").glob("[0-9]*"))
+    if end is not None:
+        status, reason, seconds = str(end.get("end")), str(end.get("reason")), end.get("seconds")
+    elif newest and is_locked(state.lock):
+        status, reason, seconds = "running", "", time.time() - float(facts.get("started", time.time()))
+    else:
+        status, reason, seconds = (
+            "died",
+            "ralph ended without writing a summary (killed, or the machine went down)",
+            None,
+        )
+    return {
+        "run": paths.run_id,
+        "end": status,
+        "exit_code": end.get("exit_code") if end else None,
+        "iterations": iterations,
+        "seconds": seconds,
+        "agent": str(facts.get("agent", "?")),
+        "reason": reason,
+        "path": str(paths.root),
+    }
+
+
+@click.command("show", context_settings=_HELP)
+@click.argument("run", required=False)
+@click.option("--iteration", "-n", type=int, metavar="N", help="Only this iteration.")
+@click.option("--raw", is_flag=True, help="What the agent printed on stdout, byte for byte.")
+@click.option("--stderr", "raw_stderr", is_flag=True, help="With --raw: its stderr instead.")
+@click.option("--json", "as_json", is_flag=True, help="The events, one a line.")
+def show_command(run: str | None, iteration: int | None, raw: bool, raw_stderr: bool, as_json: bool) -> None:
+    """Show a run as the screen showed it: the newest, or RUN (its id or the beginning of it)."""
+    if raw and as_json:
+        raise UsageError("--raw and --json cannot be given together")
+    state = reader.find_state(working_directory(None))
+    paths = reader.find_run(state, run)
+    if iteration is not None and not paths.iteration(iteration).is_dir():
+        last = sum(1 for _ in (paths.root / "iterations").glob("[0-9]*"))
+        raise UsageError(f"run {paths.run_id} has no iteration {iteration} (it has {last})")
+    if raw:
+        _show_raw(paths, iteration, "stderr.raw" if raw_stderr else "stdout.raw")
+        return
+    _Player(as_json=as_json, iteration=iteration).play(reader.records(paths))
+    if not as_json and reader.last_meta(paths, Kind.RUN_END) is None:
+        going = is_locked(state.lock) and paths == reader.list_runs(state)[-1]
+        click.echo("(this run is going on)" if going else "(this run was cut short: it has no summary)", err=True)
+
+
+def _show_raw(paths: RunPaths, iteration: int | None, name: str) -> None:
+    import shutil
+
+    folders = sorted((paths.root / "iterations").glob("[0-9]*"))
+    chosen = [paths.iteration(iteration)] if iteration is not None else folders
+    for folder in chosen:
+        with (folder / name).open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+    sys.stdout.flush()
+
+
+@click.command("tail", context_settings=_HELP)
+@click.argument("run", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Go on showing what comes, until the run ends.")
+@click.option(
+    "-n",
+    "--lines",
+    "count",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="How many events to begin with.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The events, one a line.")
+def tail_command(run: str | None, follow: bool, count: int, as_json: bool) -> None:
+    """Show the end of a run: the newest, or RUN."""
+    from collections import deque
+
+    state = reader.find_state(working_directory(None))
+    paths = reader.find_run(state, run)
+    player = _Player(as_json=as_json)
+    if not follow:
+        player.play(deque(reader.records(paths), maxlen=count))
+        return
+    follower = reader.Follower(paths)
+    player.play(deque(follower.read(), maxlen=count))
+    while not follower.ended:
+        batch = list(follower.read())
+        if batch:
+            player.play(batch)
+        elif not is_locked(state.lock):
+            player.play(follower.read())  # what came between our last look and its end
+            if not follower.ended:
+                click.echo("(the run was cut short: it has no summary)", err=True)
+            return
+        else:
+            time.sleep(0.1)
+
+
+class _Player:
+    """Shows records: as on the screen, or as JSON lines."""
+
+    def __init__(self, *, as_json: bool, iteration: int | None = None) -> None:
+        from ralph.ui.screen import create
+
+        self._iteration = iteration
+        self._screen = create(Ui.JSON if as_json else Ui.AUTO)
+
+    def play(self, records: Iterable[reader.Record]) -> None:
+        batch: list[reader.Record] = []
+        for record in records:
+            if self._iteration is None or record.stamp.iteration == self._iteration:
+                batch.append(record)
+            if len(batch) >= _BATCH:
+                self._flush(batch)
+                batch = []
+        self._flush(batch)
+
+    def _flush(self, batch: list[reader.Record]) -> None:
+        self._screen.show([r.event for r in batch], b"".join(r.line + b"\n" for r in batch))

@@ -1,0 +1,124 @@
+"""`ralph run`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ralph.cli.options import given, setting_options
+from ralph.config.layers import Resolved, resolve
+from ralph.errors import UsageError
+from ralph.plan import Plan, make_plan
+from ralph.prompt import PromptSource, prompt_source
+
+
+@click.command("run", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("max_iterations", required=False)
+@setting_options
+@click.option("--cwd", "cwd", metavar="DIR", help="Where the agent works [default: here].")
+@click.option("-c", "--config", "config_file", metavar="FILE", help="This ralph.yml, instead of the nearest one.")
+@click.option("--dry-run", is_flag=True, help="Show exactly what would be run, and run nothing.")
+def run_command(cwd: str | None, config_file: str | None, dry_run: bool, **values: Any) -> int:
+    """Run an agent in a loop until it is done, at most MAX_ITERATIONS times.
+
+    The prompt is -p, -P or PROMPT.md. The agent is --agent, --agent-cmd, or the first one that is installed.
+
+    \b
+    ralph run 20                                    PROMPT.md, the agent you have
+    ralph run -p "Make the tests pass" --verify "make test"
+    ralph run --agent codex --max-cost 5 --max-runtime 8h
+    ralph run --agent-cmd "my-agent --yes"          any command; the prompt on stdin
+
+    Exit codes: 0 complete, 1 failed, 2 a limit was reached, 3 replan, 4 stuck, 5 needs a person, 64 wrong
+    usage, 130 interrupted, 143 terminated.
+    """
+    workdir = working_directory(cwd)
+    resolved = resolve(workdir, given(values), Path(config_file) if config_file else None)
+    source = prompt_source(resolved, workdir)
+    prompt = source.read()
+    plan = make_plan(resolved, workdir)
+    if dry_run:
+        from ralph.cli.dryrun import describe
+
+        click.echo(describe(plan, source, prompt))
+        return 0
+    plan.launch(prompt, workdir / "prompt.md")  # what cannot be delivered is an error before the start
+    return execute(plan, source)
+
+
+def working_directory(cwd: str | None) -> Path:
+    """Where ralph was called, or `--cwd`. One that has vanished is an error before the start."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the working directory is gone: change to one that exists") from None
+    workdir = here if cwd is None else (here / Path(cwd).expanduser())
+    if not workdir.is_dir():
+        raise UsageError(f"the working directory {workdir} does not exist or is not a directory")
+    if not os.access(workdir, os.R_OK | os.X_OK):
+        raise UsageError(f"the working directory {workdir} cannot be entered")
+    return Path(os.path.abspath(workdir))  # noqa: PTH100 - symlinks stay as the user named them
+
+
+def execute(plan: Plan, source: PromptSource) -> int:
+    """Everything from here on is recorded."""
+    import time
+
+    from ralph.journal.lock import RunLock
+    from ralph.journal.writer import JournalWriter, new_run_id, prepare_state
+    from ralph.loop.run import Loop
+    from ralph.runners.process import Supervisor
+    from ralph.runners.stop import StopSwitch
+    from ralph.ui.ask import asker
+    from ralph.ui.screen import choose, create
+
+    settings = plan.settings
+    state = prepare_state(plan.workdir)
+    run_id = new_run_id(time.time())
+    with RunLock(state.lock) as lock, JournalWriter(state, run_id) as journal, StopSwitch() as stop:
+        lock.claim(run_id)
+        journal.write_run(_facts(plan, source, run_id))
+        screen = create(settings.ui)
+        live = choose(settings.ui) == "rich"
+        try:
+            with Supervisor(stop, tick=0.2 if live else 1.0) as supervisor:
+                ask = asker(screen, stop) if settings.interactive else None
+                loop = Loop(plan, source, journal, screen, supervisor, stop, ask)
+                for warning in plan.resolved.warnings:
+                    loop.note(f"warning: {warning}")
+                return loop.go()
+        finally:
+            screen.close()
+
+
+def _facts(plan: Plan, source: PromptSource, run_id: str) -> dict[str, Any]:
+    """run.json: enough to know later what was run, and how."""
+    import sys
+    import time
+
+    import msgspec
+
+    from ralph import __version__
+
+    resolved: Resolved = plan.resolved
+    return {
+        "run": run_id,
+        "ralph": __version__,
+        "python": sys.version.split()[0],
+        "started": time.time(),
+        "pid": os.getpid(),
+        "cwd": str(plan.workdir),
+        "agent": plan.agent,
+        "agent_version": plan.version,
+        "argv": [*plan.base, *([plan.template] if plan.template else [])],
+        "prompt_delivery": plan.delivery,
+        "prompt_from": source.shown,
+        "transcript": plan.transcript,
+        "settings": msgspec.to_builtins(plan.settings),
+        "origins": resolved.origins,
+        "config_files": [str(f) for f in resolved.files],
+        "credentials": plan.credentials,
+    }

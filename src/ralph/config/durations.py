@@ -1,0 +1,39 @@
+"""`90`, `90s`, `15m`, `1h30m`: seconds."""
+
+from __future__ import annotations
+
+import re
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+
+
+def parse_duration(value: object) -> float:
+    """Raises ValueError with what was expected."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("expected seconds or a duration like 90s, 15m or 1h30m")
+    if isinstance(value, int | float):
+        seconds = float(value)
+    else:
+        text = value.strip().lower()
+        try:
+            seconds = float(text)
+        except ValueError:
+            if not text or _PART.sub("", text):
+                raise ValueError("expected seconds or a duration like 90s, 15m or 1h30m") from None
+            seconds = sum(float(n) * _UNITS[unit] for n, unit in _PART.findall(text))
+    if not 0 <= seconds < float("inf"):
+        raise ValueError("expected a duration of 0 or more (0: no limit)")
+    return seconds
+
+
+def format_duration(seconds: float) -> str:
+    """Short, for people: `0.4 s`, `12 s`, `3 m 04 s`, `2 h 05 m`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} m {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} m"

@@ -1,0 +1,52 @@
+"""The JSON schema of ralph.yml, made from the table of settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ralph.config.settings import FIELDS, NOT_ACTED_ON, OPTIONS, default, is_duration
+
+
+def json_schema() -> dict[str, Any]:
+    """For editors: completion and checks while writing."""
+    root: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "ralph.yml",
+        "type": "object",
+        "properties": {},
+        "additionalProperties": True,
+        "$defs": {},
+    }
+    for option in OPTIONS:
+        node = _node(option.name, root["$defs"]) | {"description": option.help}
+        value = msgspec.to_builtins(default(option.name))
+        if value not in (None, [], {}):
+            node["default"] = value
+        for key in option.all_keys:
+            _put(root, key, node)
+    for key in sorted(NOT_ACTED_ON):
+        _put(root, key, {"description": "Accepted, and not acted on yet."})
+    return root
+
+
+def _node(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
+    if is_duration(name):
+        return {
+            "anyOf": [
+                {"type": "number", "minimum": 0},
+                {"type": "string", "pattern": r"^(\d+(\.\d+)?(ms|s|m|h|d)?)+$"},
+            ]
+        }
+    (node,), components = msgspec.json.schema_components([FIELDS[name].type], ref_template="#/$defs/{name}")
+    definitions.update(components)
+    return dict(node)
+
+
+def _put(root: dict[str, Any], key: str, node: dict[str, Any]) -> None:
+    section, _, inner = key.rpartition(".")
+    holder = root["properties"]
+    if section:
+        holder = holder.setdefault(section, {"type": "object", "properties": {}})["properties"]
+    holder[inner] = node

@@ -1,0 +1,303 @@
+"""Every setting, once: its type, its default, its flag, its environment variable, its keys in ralph.yml."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Amount = Annotated[float, Meta(ge=0)]
+#: seconds; written as a number or as `15m`
+Seconds = Annotated[float, Meta(ge=0, extra={"duration": True})]
+
+
+class PromptMode(StrEnum):
+    ARG = "arg"
+    STDIN = "stdin"
+    FILE = "file"
+
+
+class Ui(StrEnum):
+    AUTO = "auto"
+    RICH = "rich"
+    PLAIN = "plain"
+    JSON = "json"
+    QUIET = "quiet"
+
+
+class AdapterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`adapters.NAME` in ralph.yml."""
+
+    enabled: bool = True
+    timeout: Amount | None = None
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """0 is "no limit" for every limit and deadline."""
+
+    agent: str = "auto"
+    agent_cmd: str | None = None
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    prompt_mode: PromptMode = PromptMode.ARG
+    prompt_flag: str | None = None
+    agent_priority: tuple[str, ...] = ()
+    adapters: dict[str, AdapterSettings] = {}
+    transcript: str = "auto"
+    model: str | None = None
+    pty: bool = False
+    prompt: str | None = None
+    prompt_file: str | None = None
+    completion_promise: str | None = None
+    max_iterations: Count = 100
+    max_runtime: Seconds = 0.0
+    max_cost: Amount = 0.0
+    max_tokens: Count = 0
+    max_failures: Count = 5
+    idle_timeout: Seconds = 900.0
+    wall_timeout: Seconds = 7200.0
+    grace: Seconds = 5.0
+    sleep: Seconds = 0.0
+    verify: tuple[str, ...] = ()
+    verify_timeout: Seconds = 600.0
+    verify_strict: bool = False
+    confirmations: Positive = 1
+    allowed_paths: tuple[str, ...] = ()
+    interactive: bool = False
+    ui: Ui = Ui.AUTO
+
+
+class Option(msgspec.Struct, frozen=True):
+    """How a setting is reached from outside."""
+
+    name: str
+    help: str
+    flags: tuple[str, ...] = ()
+    metavar: str | None = None
+    #: keys in ralph.yml, the strongest first; the flat name always works
+    keys: tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    group: str = "Run"
+
+    @property
+    def all_keys(self) -> tuple[str, ...]:
+        return (self.name, *self.keys)
+
+    @property
+    def all_env(self) -> tuple[str, ...]:
+        return (f"RALPH_{self.name.upper()}", *self.env)
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(
+        "agent",
+        "Which agent: a name, or 'auto' for the first that is installed.",
+        ("--agent",),
+        "NAME",
+        ("cli.backend",),
+        group="Agent",
+    ),
+    Option(
+        "agent_cmd",
+        "Run this shell command as the agent. {prompt} in it becomes the path of a file with the "
+        "prompt; without it the prompt comes on stdin.",
+        ("--agent-cmd",),
+        "CMD",
+        ("cli.agent_cmd",),
+        ("AGENT_CMD",),
+        group="Agent",
+    ),
+    Option(
+        "command",
+        "The program of a custom agent (agent: custom), or another binary for a named one.",
+        keys=("cli.command",),
+    ),
+    Option("args", "Arguments of a custom agent, before the prompt.", keys=("cli.args",)),
+    Option("prompt_mode", "How a custom agent takes the prompt: arg, stdin or file.", keys=("cli.prompt_mode",)),
+    Option(
+        "prompt_flag",
+        "The flag in front of the prompt argument of a custom agent.",
+        keys=("cli.prompt_flag",),
+    ),
+    Option("agent_priority", "The order in which 'auto' looks for agents.", keys=("cli.agent_priority",)),
+    Option("adapters", "Settings of single agents: enabled (for 'auto'), timeout in seconds."),
+    Option(
+        "transcript",
+        "How to read the agent's output: auto, plain, rtf1 or another adapter.",
+        ("--transcript",),
+        "NAME",
+        ("cli.transcript",),
+        group="Agent",
+    ),
+    Option(
+        "model",
+        "The model, passed to the agent by its own flag.",
+        ("--model",),
+        "NAME",
+        ("cli.model",),
+        group="Agent",
+    ),
+    Option(
+        "pty",
+        "Run the agent on a terminal of its own instead of pipes.",
+        ("--pty",),
+        keys=("cli.pty",),
+        group="Agent",
+    ),
+    Option("prompt", "The prompt itself.", ("-p", "--prompt"), "TEXT", ("event_loop.prompt",), group="Prompt"),
+    Option(
+        "prompt_file",
+        "Read the prompt from a file, again for each iteration [default: PROMPT.md].",
+        ("-P", "--prompt-file"),
+        "FILE",
+        ("event_loop.prompt_file",),
+        group="Prompt",
+    ),
+    Option(
+        "completion_promise",
+        "The line by which the agent says that all is done [default: <promise>COMPLETE</promise> or LOOP_COMPLETE].",
+        ("--completion-promise",),
+        "TEXT",
+        ("event_loop.completion_promise",),
+        group="Completion",
+    ),
+    Option(
+        "verify",
+        "A check that ralph runs itself before it believes that the work is done. Can be given several times.",
+        ("--verify",),
+        "CMD",
+        group="Completion",
+    ),
+    Option(
+        "verify_timeout",
+        "How long one check may take [default: 10m].",
+        ("--verify-timeout",),
+        "TIME",
+        group="Completion",
+    ),
+    Option(
+        "verify_strict",
+        "A check blocks completion even if it failed before the run began.",
+        ("--verify-strict",),
+        group="Completion",
+    ),
+    Option(
+        "confirmations",
+        "How many iterations in a row must say that all is done [default: 1].",
+        ("--confirmations",),
+        "N",
+        group="Completion",
+    ),
+    Option(
+        "allowed_paths",
+        "What the agent may change: files, folders or patterns, separated by commas or given several times.",
+        ("--allowed-paths",),
+        "PATHS",
+        group="Completion",
+    ),
+    Option(
+        "max_iterations",
+        "How many iterations at most [default: 100].",
+        keys=("event_loop.max_iterations",),
+        group="Limits",
+    ),
+    Option(
+        "max_runtime",
+        "How long the whole run may take, like 90s, 15m or 8h.",
+        ("--max-runtime",),
+        "TIME",
+        ("event_loop.max_runtime_seconds",),
+        group="Limits",
+    ),
+    Option(
+        "max_cost",
+        "Stop when the agent's reported cost reaches this many dollars.",
+        ("--max-cost",),
+        "USD",
+        ("event_loop.max_cost_usd",),
+        group="Limits",
+    ),
+    Option(
+        "max_tokens",
+        "Stop when this many tokens were used.",
+        ("--max-tokens",),
+        "N",
+        ("event_loop.max_tokens",),
+        group="Limits",
+    ),
+    Option(
+        "max_failures",
+        "How many iterations may fail in a row [default: 5].",
+        ("--max-failures",),
+        "N",
+        ("event_loop.max_consecutive_failures",),
+        group="Limits",
+    ),
+    Option(
+        "idle_timeout",
+        "End an iteration after this time without any output [default: 15m].",
+        ("--idle-timeout",),
+        "TIME",
+        ("event_loop.idle_timeout_seconds",),
+        group="Limits",
+    ),
+    Option(
+        "wall_timeout",
+        "End an iteration after this time in any case [default: 2h].",
+        ("--timeout", "--wall-timeout"),
+        "TIME",
+        ("event_loop.iteration_timeout_seconds",),
+        group="Limits",
+    ),
+    Option(
+        "grace",
+        "The time an agent gets to end by itself, between TERM and KILL [default: 5s].",
+        ("--grace",),
+        "TIME",
+        group="Limits",
+    ),
+    Option(
+        "sleep",
+        "Pause between iterations.",
+        ("--sleep",),
+        "TIME",
+        ("event_loop.cooldown_delay_seconds",),
+        group="Limits",
+    ),
+    Option("interactive", "Ask between iterations whether to go on.", ("-i", "--interactive"), group="Screen"),
+    Option("ui", "What the screen shows: auto, rich, plain, json or quiet.", ("--ui",), "KIND", group="Screen"),
+)
+
+BY_NAME: dict[str, Option] = {o.name: o for o in OPTIONS}
+FIELDS: dict[str, msgspec.structs.FieldInfo] = {f.name: f for f in msgspec.structs.fields(Settings)}
+
+#: Keys of ralph.yml that other versions act on and this one does not yet: named once, not refused.
+NOT_ACTED_ON: frozenset[str] = frozenset(
+    {
+        "core", "hats", "events", "memories", "tasks", "skills", "hooks", "features", "RObot", "tui", "verbose",
+        "backpressure", "cli.default_mode", "cli.idle_timeout_secs", "event_loop.starting_event",
+        "event_loop.required_events", "event_loop.cancellation_promise", "event_loop.persistent",
+        "event_loop.enforce_hat_scope", "event_loop.context_window_tokens",
+    }
+)  # fmt: skip
+
+SECTIONS = ("cli", "event_loop")
+
+
+def is_duration(name: str) -> bool:
+    kind = FIELDS[name].type
+    extra: Any = next((m.extra for m in getattr(kind, "__metadata__", ()) if isinstance(m, Meta)), None)
+    return bool(extra and extra.get("duration"))
+
+
+def is_list(name: str) -> bool:
+    return getattr(FIELDS[name].type, "__origin__", None) is tuple
+
+
+def default(name: str) -> Any:
+    field = FIELDS[name]
+    return field.default_factory() if field.default is msgspec.NODEFAULT else field.default

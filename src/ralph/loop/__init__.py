@@ -1,0 +1,1 @@
+"""The policy: what an iteration amounted to, whether the work is done, what comes next."""

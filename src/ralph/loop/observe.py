@@ -1,0 +1,145 @@
+"""What the events of one iteration add up to. Its size does not grow with the transcript."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from ralph.loop.signals import FinalMessage, Markers
+from ralph.transcripts.events import (
+    Meta,
+    Tag,
+    Text,
+    ToolEnd,
+    ToolOutput,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+    Usage,
+    UsageEvent,
+)
+from ralph.transcripts.meta import Kind
+
+_TAIL = 2000
+
+
+class ToolCounts(msgspec.Struct):
+    started: int = 0
+    ok: int = 0
+    fail: int = 0
+    unknown: int = 0
+
+
+def add_usage(total: Usage, more: Usage) -> Usage:
+    """Sums what is known; what nobody gave stays None."""
+
+    def both(a: Any, b: Any) -> Any:
+        return b if a is None else a if b is None else a + b
+
+    return Usage(
+        prompt_tokens=both(total.prompt_tokens, more.prompt_tokens),
+        completion_tokens=both(total.completion_tokens, more.completion_tokens),
+        total_tokens=both(total.total_tokens, known_total(more)),
+        model=more.model or total.model,
+        cached_tokens=both(total.cached_tokens, more.cached_tokens),
+        cache_write_tokens=both(total.cache_write_tokens, more.cache_write_tokens),
+        reasoning_tokens=both(total.reasoning_tokens, more.reasoning_tokens),
+        cost_usd=both(total.cost_usd, more.cost_usd),
+    )
+
+
+def known_total(usage: Usage) -> int | None:
+    """All tokens, as given or as the sum of both sides."""
+    if usage.total_tokens is not None:
+        return usage.total_tokens
+    if usage.prompt_tokens is None and usage.completion_tokens is None:
+        return None
+    return (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
+
+
+class Observation:
+    """Feed it every event of an iteration, in order."""
+
+    def __init__(self, markers: Markers) -> None:
+        self.message = FinalMessage(markers)
+        self.spoke = False
+        self.last_words = ""
+        self.plan = ""
+        self.tools = ToolCounts()
+        self.tool_names: Counter[str] = Counter()
+        self.tool_ms = 0
+        self.open_tools: dict[str, str] = {}
+        self.usage = Usage()
+        self.usage_seen = False
+        self.session_id: str | None = None
+        self.error: dict[str, Any] | None = None
+        self.result: dict[str, Any] | None = None
+        self.resets_at: float | None = None
+        self.parse_errors = 0
+
+    def feed(self, events: list[TranscriptEvent]) -> None:
+        for event in events:
+            kind = type(event)
+            if kind is Text:
+                self._text(event)  # type: ignore[arg-type]
+            elif kind is ToolOutput:
+                pass
+            else:
+                self._other(event)
+
+    def _text(self, event: Text) -> None:
+        if event.tag is Tag.AI:
+            text = event.text
+            self.message.feed(text)
+            if text and not text.isspace():
+                self.spoke = True
+                self.last_words = text if len(text) <= _TAIL else text[-_TAIL:]
+        elif event.tag is Tag.THINK:
+            if not self.plan:
+                self.plan = event.text.strip().partition("\n")[0][:200]
+        elif event.tag in (Tag.PROMPT, Tag.USER):
+            self.message.boundary()
+
+    def _other(self, event: TranscriptEvent) -> None:
+        match event:
+            case ToolStart(tool=tool):
+                self.tools.started += 1
+                self.tool_names[tool.name] += 1
+                self.open_tools[tool.id] = tool.name
+                self.message.boundary()
+            case ToolEnd(tool=tool):
+                if self.open_tools.pop(tool.id, None) is None and tool.name:
+                    self.tool_names[tool.name] += 1
+                match tool.status:
+                    case ToolStatus.OK:
+                        self.tools.ok += 1
+                    case ToolStatus.FAIL:
+                        self.tools.fail += 1
+                    case _:
+                        self.tools.unknown += 1
+                self.tool_ms += tool.duration_ms or 0
+                self.message.boundary()
+            case UsageEvent(usage=usage):
+                self.usage = add_usage(self.usage, usage)
+                self.usage_seen = True
+            case Meta(meta=fields):
+                self._meta(fields)
+
+    def _meta(self, fields: dict[str, Any]) -> None:
+        match fields.get("kind"):
+            case Kind.SESSION:
+                session = fields.get("session_id")
+                self.session_id = session if isinstance(session, str) else self.session_id
+            case Kind.ERROR if fields.get("fatal", True):
+                self.error = fields
+            case Kind.RESULT:
+                self.result = fields
+                if fields.get("ok") is True:
+                    self.error = None  # it got over it
+            case Kind.RATE_LIMIT:
+                resets = fields.get("resets_at")
+                self.resets_at = float(resets) if isinstance(resets, int | float) else self.resets_at
+            case Kind.PARSE_ERROR:
+                self.parse_errors += 1

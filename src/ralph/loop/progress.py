@@ -1,0 +1,211 @@
+"""Did anything change? One picture of the working tree: HEAD, index, changed and untracked files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+#: Ours, and so never the agent's progress.
+_OURS = (".ralph/", ".agent/events.jsonl", ".agent/.gitignore")
+_HASH_LIMIT = 4 << 20
+_WALK_LIMIT = 20_000
+_GIT_TIMEOUT = 120
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """`files` holds what differs from HEAD (in a repository) or all files (elsewhere), each with a signature."""
+
+    head: str | None
+    files: dict[str, str]
+    #: the repository's top, to which paths are relative; None outside of git
+    top: str | None
+
+    @property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256((self.head or "").encode())
+        for name in sorted(self.files):
+            digest.update(f"\0{name}\0{self.files[name]}".encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()[:16]
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """What happened between two snapshots."""
+
+    files: list[str]
+    commits: int
+    changed: bool
+
+
+def take(workdir: Path) -> Snapshot:
+    top = _top(workdir)
+    status = (
+        _git(top, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames")
+        if top
+        else None
+    )
+    if top is None or status is None:
+        return Snapshot(None, dict(_walk(workdir)), None)
+    return _from_status(top, status)
+
+
+def compare(before: Snapshot, after: Snapshot) -> Changes:
+    """Files whose content differs, committed or not, and how many commits were added."""
+    committed: dict[str, tuple[str, str]] = {}
+    commits = 0
+    if after.top and before.head != after.head and before.head and after.head:
+        committed = dict(_tree_diff(after.top, before.head, after.head))
+        count = _git(after.top, "rev-list", "--count", f"{before.head}..{after.head}")
+        commits = int(count) if count and count.strip().isdigit() else 0
+    elif after.top and after.head and not before.head:
+        count = _git(after.top, "rev-list", "--count", after.head)
+        commits = int(count) if count and count.strip().isdigit() else 0
+        committed = {name: ("", blob) for name, blob in _tree(after.top, after.head)}
+    names = before.files.keys() | after.files.keys() | committed.keys()
+    files = []
+    for name in names:
+        old, new = committed.get(name, ("=", "="))
+        if _content(before.files.get(name), old) != _content(after.files.get(name), new):
+            files.append(name)
+    return Changes(sorted(files), commits, before.fingerprint != after.fingerprint)
+
+
+def outside(files: Iterable[str], allowed: Iterable[str]) -> list[str]:
+    """The files that no allowed path covers: a file, a folder (`src` or `src/`), or a pattern (`docs/**`, `*.md`)."""
+    patterns = [p.removeprefix("./") for p in allowed]
+    return [f for f in files if not any(_covers(p, f) for p in patterns)]
+
+
+def _covers(pattern: str, name: str) -> bool:
+    folder = pattern.rstrip("/")
+    if folder in ("", ".") or name == folder or name.startswith(folder + "/"):
+        return True
+    return fnmatchcase(name, pattern) or fnmatchcase(name, pattern.replace("**/", ""))
+
+
+def _content(signature: str | None, committed: str) -> str:
+    """A file's content: what lies in the working tree, else what the commit says."""
+    return signature.partition(" ")[0] if signature is not None else committed
+
+
+def _from_status(top: str, status: str) -> Snapshot:
+    head: str | None = None
+    files: dict[str, str] = {}
+    hasher = _Hasher(Path(top))
+    for entry in status.split("\0"):
+        if entry.startswith("# branch.oid "):
+            oid = entry.removeprefix("# branch.oid ")
+            head = None if oid == "(initial)" else oid
+            hasher.algorithm = "sha256" if len(oid) == 64 else "sha1"
+            continue
+        # 1 XY sub mH mI mW hH hI path · u XY sub m1 m2 m3 mW h1 h2 h3 path · ? path
+        match entry[:2]:
+            case "1 ":
+                fields = entry.split(" ", 8)
+                name, index = fields[8], fields[7]
+            case "u ":
+                fields = entry.split(" ", 10)
+                name, index = fields[10], fields[8]
+            case "? ":
+                name, index = entry[2:], "-"
+            case _:
+                continue
+        if not name.startswith(_OURS):
+            files[name] = f"{hasher.content(name)} {index}"
+    return Snapshot(head, files, top)
+
+
+class _Hasher:
+    """Names a file's content the way git does, so that a commit of it does not look like a change."""
+
+    def __init__(self, top: Path) -> None:
+        self._top = top
+        self.algorithm = "sha1"
+
+    def content(self, name: str) -> str:
+        path = self._top / name
+        try:
+            info = path.lstat()
+            if path.is_symlink():
+                data = os.fsencode(path.readlink())
+            elif path.is_dir():
+                return f"dir:{info.st_mtime_ns}"  # a nested repository
+            elif info.st_size > _HASH_LIMIT:
+                return f"big:{info.st_size}:{info.st_mtime_ns}"
+            else:
+                data = path.read_bytes()
+        except OSError:
+            return ""
+        return hashlib.new(self.algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def _tree_diff(top: str, old: str, new: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """(path, (blob before, blob after)); a file that is not there has an empty blob."""
+    raw = _git(top, "diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new) or ""
+    fields = raw.split("\0")
+    for info, name in zip(fields[0::2], fields[1::2], strict=False):
+        parts = info.split(" ")
+        if len(parts) >= 5 and not name.startswith(_OURS):
+            yield name, (parts[2].strip("0") and parts[2], parts[3].strip("0") and parts[3])
+
+
+def _tree(top: str, commit: str) -> Iterator[tuple[str, str]]:
+    for entry in (_git(top, "ls-tree", "-r", "-z", commit) or "").split("\0"):
+        info, _, name = entry.partition("\t")
+        if name and not name.startswith(_OURS):
+            yield name, info.split(" ")[2]
+
+
+def _walk(root: Path) -> Iterator[tuple[str, str]]:
+    """Outside of git: every file by size and time, up to a limit."""
+    count = 0
+    for folder, folders, names in os.walk(root):
+        base = Path(folder)
+        relative = base.relative_to(root).as_posix()
+        prefix = "" if relative == "." else relative + "/"
+        folders[:] = sorted(f for f in folders if f not in (".ralph", ".git", "node_modules", ".venv"))
+        for name in sorted(names):
+            path = prefix + name
+            if path.startswith(_OURS):
+                continue
+            try:
+                info = (base / name).lstat()
+            except OSError:
+                continue
+            yield path, f"{info.st_size}:{info.st_mtime_ns}"
+            count += 1
+            if count >= _WALK_LIMIT:
+                return
+
+
+def _top(workdir: Path) -> str | None:
+    """The repository's top, by looking for `.git` upward (a git process costs more than the whole iteration)."""
+    for folder in (workdir, *workdir.parents):
+        if (folder / ".git").exists():
+            return str(folder)
+    return None
+
+
+def _git(top: str, *arguments: str) -> str | None:
+    """Git's answer, or None if it has none (not installed, not a repository, no commit)."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    environment |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            ["git", "-C", top, "-c", "core.quotepath=off", *arguments],
+            capture_output=True,
+            env=environment,
+            timeout=_GIT_TIMEOUT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return os.fsdecode(done.stdout) if done.returncode == 0 else None

@@ -1,0 +1,221 @@
+"""What ralph itself says about a run, as events: the journal and every screen show the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ralph.config.durations import format_duration
+from ralph.loop.observe import known_total
+from ralph.transcripts.events import Meta, Usage
+from ralph.transcripts.meta import Kind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralph.journal.layout import RunPaths
+    from ralph.loop.decide import Step
+    from ralph.loop.limits import Limits
+    from ralph.loop.observe import Observation
+    from ralph.loop.progress import Changes
+    from ralph.loop.run import Finished
+    from ralph.loop.verify import Check
+    from ralph.plan import Plan
+    from ralph.transcripts.base import Capabilities
+
+_FILES_SHOWN = 12
+
+
+def run_start(plan: Plan, run_id: str, limits: Limits) -> Meta:
+    return Meta(
+        {
+            "kind": Kind.RUN_START.value,
+            "run": run_id,
+            "agent": plan.agent,
+            "version": plan.version,
+            "transcript": plan.transcript,
+            "cwd": str(plan.workdir),
+            "limits": describe_limits(limits),
+        }
+    )
+
+
+def describe_limits(limits: Limits) -> str:
+    parts = [plural(limits.iterations, "iteration") if limits.iterations else "any number of iterations"]
+    if limits.runtime:
+        parts.append(format_duration(limits.runtime))
+    if limits.cost:
+        parts.append(f"${limits.cost:g}")
+    if limits.tokens:
+        parts.append(f"{limits.tokens:,} tokens")
+    failures = plural(limits.failures, "failure") if limits.failures else "any number of failures"
+    parts.append(f"{failures} in a row")
+    return ", ".join(parts)
+
+
+def plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def iteration_start(number: int, maximum: int, prompt: str, source: str) -> Meta:
+    return Meta(
+        {
+            "kind": Kind.ITERATION_START.value,
+            "n": number,
+            "max": maximum,
+            "prompt_chars": len(prompt),
+            "prompt_from": source,
+        }
+    )
+
+
+def iteration_end(finished: Finished, step: Step, capabilities: Capabilities) -> Meta:
+    """The verdict, and the PLAN, ACTIONS and REPORT callouts as far as the transcript supports them."""
+    verdict, seen = finished.verdict, finished.seen
+    fields: dict[str, Any] = {
+        "kind": Kind.ITERATION_END.value,
+        "n": finished.number,
+        "outcome": verdict.outcome.value,
+        "why": verdict.why,
+        "completed": verdict.completed,
+        "completion": verdict.completion_why,
+        "exit": finished.ended.status,
+        "seconds": round(finished.ended.seconds, 3),
+        "session_id": seen.session_id,
+        "resets_at": seen.resets_at,
+        "usage": msgspec.to_builtins(seen.usage) if seen.usage_seen else None,
+        "tools": msgspec.to_builtins(seen.tools),
+        "files": len(finished.changes.files),
+        "commits": finished.changes.commits,
+        "progress": describe_changes(finished.changes),
+        "next": step.reason if step.end is None else f"{step.end.replace('_', ' ')}: {step.reason}",
+    }
+    if capabilities.supports_roles and seen.plan:
+        fields["plan"] = seen.plan
+    if capabilities.supports_tool_events and seen.tools.started:
+        fields["actions"] = describe_tools(seen)
+    if capabilities.supports_usage_events and seen.usage_seen:
+        fields["report"] = describe_usage(seen.usage)
+    return Meta({k: v for k, v in fields.items() if v is not None})
+
+
+def describe_tools(seen: Observation) -> str:
+    counts = seen.tools
+    names = ", ".join(f"{name} ×{n}" if n > 1 else name for name, n in seen.tool_names.most_common(6))
+    results = [f"{counts.ok} ok"]
+    if counts.fail:
+        results.append(f"{counts.fail} failed")
+    if counts.unknown:
+        results.append(f"{counts.unknown} unknown")
+    if seen.open_tools:
+        results.append(f"{len(seen.open_tools)} not ended")
+    took = f" in {format_duration(seen.tool_ms / 1000)}" if seen.tool_ms else ""
+    return f"{plural(counts.started, 'tool call')} ({names}): {', '.join(results)}{took}"
+
+
+def describe_usage(usage: Usage) -> str:
+    parts = []
+    if usage.prompt_tokens is not None:
+        cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+        parts.append(f"{usage.prompt_tokens:,} in{cached}")
+    if usage.completion_tokens is not None:
+        parts.append(f"{usage.completion_tokens:,} out")
+    total = known_total(usage)
+    if total is not None:
+        parts.append(f"{total:,} tokens")
+    if usage.cost_usd is not None:
+        parts.append(f"${usage.cost_usd:.4f}")
+    if usage.model:
+        parts.append(usage.model)
+    return " · ".join(parts)
+
+
+def describe_changes(changes: Changes) -> str:
+    if not changes.changed:
+        return "nothing changed"
+    parts = []
+    if changes.commits:
+        parts.append(plural(changes.commits, "commit"))
+    if changes.files:
+        parts.append(f"{plural(len(changes.files), 'file')} changed")
+    return ", ".join(parts) or "changed"
+
+
+def verify(check: Check, *, baseline: bool, note: str | None) -> Meta:
+    fields = {
+        "kind": Kind.VERIFY.value,
+        "command": check.command,
+        "ok": check.ok,
+        "why": check.why,
+        "seconds": round(check.seconds, 3),
+        "tail": check.tail,
+        "baseline": baseline,
+        "note": note,
+    }
+    return Meta({k: v for k, v in fields.items() if v is not None})
+
+
+def run_end(
+    step: Step, code: int, facts: dict[str, Any], changes: Changes | None, paths: RunPaths, workdir: Path
+) -> Meta:
+    usage: Usage = facts["usage"]
+    missing: int = facts["usage_missing"]
+    tokens = known_total(usage)
+    partly = f" (not reported in {missing} of {facts['iterations']} iterations)" if missing else ""
+    assert step.end is not None
+    summary = {
+        "Why": step.reason,
+        "Iterations": str(facts["iterations"]),
+        "Time": format_duration(facts["seconds"]),
+        "Tokens": "unknown"
+        if tokens is None
+        else describe_usage(msgspec.structs.replace(usage, cost_usd=None)) + partly,
+        "Cost": "unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}{partly}",
+        "Changed": _files(changes),
+        "Journal": _relative(paths.root, workdir),
+        "Next": _next_step(step.end.value, paths.run_id),
+    }
+    return Meta(
+        {
+            "kind": Kind.RUN_END.value,
+            "end": step.end.value,
+            "exit_code": code,
+            "reason": step.reason,
+            "iterations": facts["iterations"],
+            "seconds": round(facts["seconds"], 3),
+            "usage": msgspec.to_builtins(usage),
+            "files": changes.files[:1000] if changes else [],
+            "commits": changes.commits if changes else 0,
+            "summary": summary,
+        }
+    )
+
+
+def _files(changes: Changes | None) -> str:
+    if changes is None:
+        return "unknown (the working directory is gone)"
+    lines = [describe_changes(changes)]
+    lines += [f"  {name}" for name in changes.files[:_FILES_SHOWN]]
+    if len(changes.files) > _FILES_SHOWN:
+        lines.append(f"  … and {len(changes.files) - _FILES_SHOWN} more")
+    return "\n".join(lines)
+
+
+def _relative(path: Path, base: Path) -> str:
+    return str(path.relative_to(base)) if path.is_relative_to(base) else str(path)
+
+
+def _next_step(end: str, run_id: str) -> str:
+    look = f"ralph show {run_id}"
+    match end:
+        case "complete":
+            return f"{look} shows what happened; git diff shows what was made"
+        case "limit":
+            return f"{look} shows what happened; run again to go on, with a higher limit if you want"
+        case "replan":
+            return "the agent asks for a new plan: change the prompt or the plan, then run again"
+        case "needs_person":
+            return "do what is said above, then run again"
+        case _:
+            return f"{look} shows what happened; run again to go on"

@@ -1,0 +1,359 @@
+"""The loop itself."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ralph.config.durations import format_duration
+from ralph.errors import RunError, UsageError
+from ralph.loop import progress, report
+from ralph.loop.decide import EXIT_CODES, End, Facts, Step, decide, is_failure
+from ralph.loop.judge import Verdict, judge
+from ralph.loop.limits import Limits
+from ralph.loop.observe import Observation, add_usage, known_total
+from ralph.loop.record import Recorder
+from ralph.loop.signals import Markers
+from ralph.loop.verify import Check, blocking, feedback, run_check
+from ralph.runners.process import Command, Deadlines, Ended, EndKind
+from ralph.runners.stop import StopKind
+from ralph.transcripts import meta, registry
+from ralph.transcripts.base import Capabilities
+from ralph.transcripts.events import Meta, TranscriptEvent, Usage
+from ralph.transcripts.safe import SafeAdapter
+from ralph.ui.screen import Screen, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ralph.journal.writer import JournalWriter
+    from ralph.plan import Plan
+    from ralph.prompt import PromptSource
+    from ralph.runners.process import Supervisor
+    from ralph.runners.stop import StopSwitch
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """One iteration, as far as the next decision needs it."""
+
+    number: int
+    verdict: Verdict
+    ended: Ended
+    seen: Observation
+    changes: progress.Changes
+
+
+class Loop:
+    """Runs a plan until there is a reason to end."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        prompt: PromptSource,
+        journal: JournalWriter,
+        screen: Screen,
+        supervisor: Supervisor,
+        stop: StopSwitch,
+        ask: Callable[[], str] | None = None,
+    ) -> None:
+        self.plan = plan
+        self.prompt = prompt
+        self.journal = journal
+        self.screen = screen
+        self.supervisor = supervisor
+        self.stop = stop
+        self.ask = ask
+        settings = plan.settings
+        self.limits = Limits(
+            settings.max_iterations,
+            settings.max_runtime,
+            settings.max_cost,
+            settings.max_tokens,
+            settings.max_failures,
+        )
+        self.markers = Markers.configured(settings.completion_promise)
+        self.deadlines = _deadlines(plan)
+        self.started = time.monotonic()
+        self.usage = Usage()
+        self.usage_missing = 0
+        self.failures = 0
+        self.claims = 0
+        self.iteration = 0
+        self.baseline: dict[str, bool] = {}
+        self.notes: list[str] = []
+        self._capabilities = Capabilities()
+        self.trespassed: set[str] = set()
+        self.first = progress.take(plan.workdir)
+
+    # -- the whole
+
+    def go(self) -> int:
+        self.emit([self._start_event()])
+        step = self._take_baseline()
+        while step is None:
+            step = self._iterate()
+        return self._end(step)
+
+    def _iterate(self) -> Step | None:
+        """One iteration and what follows from it; None: go on."""
+        self.iteration += 1
+        finished = self._run_agent()
+        trespass = self._trespass(finished.changes)
+        rejected = self._reject(finished, trespass)
+        verdict = finished.verdict
+        self.failures = self.failures + 1 if is_failure(verdict, trespass) else 0
+        self.claims = self.claims + 1 if verdict.completed and rejected is None else 0
+        facts = Facts(
+            iteration=self.iteration,
+            verdict=verdict,
+            rejected=rejected,
+            trespass=trespass,
+            claims_in_a_row=self.claims,
+            failures_in_a_row=self.failures,
+            usage=self.usage,
+            elapsed=time.monotonic() - self.started,
+        )
+        step = self._stopped() or decide(facts, self.limits, self.plan.settings.confirmations)
+        self.emit([report.iteration_end(finished, step, self._capabilities)])
+        return self._between(step)
+
+    def _between(self, step: Step) -> Step | None:
+        """The pause, and the question if the user wants to be asked."""
+        if step.end is not None:
+            return step
+        pause = max(self.plan.settings.sleep, step.pause)
+        if pause:
+            if step.pause:
+                self.note(f"waiting {format_duration(step.pause)} before the next try")
+            self.stop.wait(pause)
+        if self._stopped() is None and self.ask is not None:
+            match self.ask():
+                case "stop":
+                    return Step(End.STOPPED, "you said stop")
+                case "always":
+                    self.ask = None
+        return self._stopped()
+
+    def _stopped(self) -> Step | None:
+        match self.stop.kind:
+            case StopKind.INTERRUPTED:
+                return Step(End.INTERRUPTED, "interrupted by Ctrl-C")
+            case StopKind.TERMINATED:
+                return Step(End.TERMINATED, "terminated by a signal")
+            case None:
+                return None
+
+    # -- one iteration
+
+    def _run_agent(self) -> Finished:
+        base = self._read_prompt()
+        text = self._with_notes(base)
+        before = progress.take(self.plan.workdir)
+        prompt_file, *raw = self.journal.begin_iteration(self.iteration, text.encode("utf-8", "surrogateescape"))
+        self.emit([report.iteration_start(self.iteration, self.limits.iterations, text, self.prompt.shown)])
+        adapter = SafeAdapter(registry.create(self.plan.transcript, prompt=text))
+        seen = Observation(self.markers)
+        recorder = Recorder(adapter, seen, (raw[0], raw[1]), self.emit, pty=self._pty)
+        recorder.budget = (self.limits, self.usage, self.started)
+        recorder.on_tick = lambda: self.screen.status(self._status(recorder))
+        launch = self.plan.launch(text, prompt_file)
+        command = Command(launch.argv, self._child_env(prompt_file), str(self.plan.workdir), launch.stdin, self._pty)
+        try:
+            ended = self.supervisor.run(command, recorder, self.deadlines)
+        finally:
+            recorder.finish()
+        if ended.kind is EndKind.NOT_STARTED and not self.plan.workdir.is_dir():
+            raise RunError(f"the working directory is gone: {self.plan.workdir}")
+        self.usage = add_usage(self.usage, seen.usage)
+        self.usage_missing += not seen.usage_seen
+        verdict = judge(ended, seen, structured=adapter.structured)
+        self._capabilities = adapter.capabilities
+        self._remark(ended, recorder)
+        return Finished(
+            self.iteration, verdict, ended, seen, progress.compare(before, progress.take(self.plan.workdir))
+        )
+
+    def _read_prompt(self) -> str:
+        """Again each time. An editor may be saving it: a moment's absence is forgiven."""
+        for _ in range(10):
+            try:
+                return self.prompt.read()
+            except UsageError as error:
+                failure = error
+                if self.stop.wait(0.2):
+                    break
+        raise RunError(f"iteration {self.iteration} cannot start: {failure}")
+
+    def _with_notes(self, prompt: str) -> str:
+        if not self.notes:
+            return prompt
+        notes = "\n".join(self.notes)
+        self.notes = []
+        return f"<ralph-notes>\n{notes}\n</ralph-notes>\n\n{prompt}"
+
+    def _child_env(self, prompt_file: Path) -> dict[str, str]:
+        """What an agent or a hook may want to know; none of these names is a setting of ours."""
+        return self.plan.env | {
+            "RALPH_RUN_ID": self.journal.paths.run_id,
+            "RALPH_RUN_DIR": str(self.journal.paths.root),
+            "RALPH_ITERATION": str(self.iteration),
+            "RALPH_CURRENT_PROMPT": str(prompt_file),
+            "PWD": str(self.plan.workdir),
+        }
+
+    def _remark(self, ended: Ended, recorder: Recorder) -> None:
+        """What the user should know about how the processes ended."""
+        if ended.strays:
+            self.note(f"the agent left processes behind, which were ended: {', '.join(ended.strays)}")
+        if ended.left:
+            self.note(f"these processes could not be ended: {', '.join(ended.left)}")
+        if recorder.looks_like_rtf1:
+            self.note("this output looks like RTF1; --transcript rtf1 would understand it")
+        if self.iteration == 1 and self.limits.cost and recorder.observation.usage.cost_usd is None:
+            self.note("--max-cost cannot be enforced: this agent did not report what it costs")
+        if self.iteration == 1 and self.limits.tokens and known_total(recorder.observation.usage) is None:
+            self.note("--max-tokens cannot be enforced: this agent did not report its tokens")
+
+    # -- completion gates
+
+    def _take_baseline(self) -> Step | None:
+        """Checks before the run: what fails now is not the agent's fault later."""
+        for command in self.plan.settings.verify:
+            check = self._check(command)
+            if check.stopped:
+                return self._stopped() or Step(End.TERMINATED, "stopped")
+            self.baseline[command] = check.ok
+            note = None
+            if not check.ok and not self.plan.settings.verify_strict:
+                note = "it fails already, so it will not block completion (use --verify-strict if it should)"
+            self.emit([report.verify(check, baseline=True, note=note)])
+        return None
+
+    def _reject(self, finished: Finished, trespass: str | None) -> str | None:
+        """Why a claim of being done is not believed, or None."""
+        if not finished.verdict.completed:
+            return None
+        if trespass is not None:
+            return trespass
+        still = self._still_trespassed()
+        if still:
+            self.notes.append(f"These changes of earlier iterations are not allowed. Undo them: {', '.join(still)}")
+            return f"files outside of the allowed paths are still changed: {', '.join(still[:5])}"
+        checks = []
+        for command in self.plan.settings.verify:
+            check = self._check(command)
+            if check.stopped:
+                return "the checks were interrupted"
+            note = None
+            if not check.ok and not self.baseline.get(command, True) and not self.plan.settings.verify_strict:
+                note = "it failed before the run as well, so it does not block"
+            self.emit([report.verify(check, baseline=False, note=note)])
+            checks.append(check)
+        failed = blocking(checks, self.baseline, strict=self.plan.settings.verify_strict)
+        if not failed:
+            return None
+        self.notes.append(feedback(failed))
+        names = ", ".join(f"`{c.command}`" for c in failed)
+        return f"the agent says it is complete, but verification fails: {names}"
+
+    def _check(self, command: str) -> Check:
+        timeout = self.plan.settings.verify_timeout or None
+        return run_check(self.supervisor, command, str(self.plan.workdir), self.plan.env, timeout)
+
+    def _trespass(self, changes: progress.Changes) -> str | None:
+        """What was changed in this iteration that must not be."""
+        allowed = self.plan.settings.allowed_paths
+        if not allowed:
+            return None
+        bad = progress.outside(self._local(changes.files), allowed)
+        if not bad:
+            return None
+        self.trespassed.update(bad)
+        self.notes.append(
+            "The previous iteration changed files that must not be changed. Undo that, and change only "
+            f"{', '.join(allowed)}. Changed: {', '.join(bad[:50])}"
+        )
+        return f"changed outside of the allowed paths: {', '.join(bad[:5])}{' …' if len(bad) > 5 else ''}"
+
+    def _still_trespassed(self) -> list[str]:
+        if not self.trespassed:
+            return []
+        changed = progress.compare(self.first, progress.take(self.plan.workdir)).files
+        return sorted(self.trespassed & set(self._local(changed)))
+
+    def _local(self, files: list[str]) -> list[str]:
+        """Paths as seen from the working directory."""
+        if self.first.top is None:
+            return files
+        workdir = os.path.realpath(self.plan.workdir)
+        top = os.path.realpath(self.first.top)
+        return [os.path.relpath(f"{top}/{name}", workdir) for name in files]
+
+    # -- telling
+
+    def emit(self, events: list[TranscriptEvent]) -> None:
+        """To the journal, then to the screen."""
+        self.screen.show(events, self.journal.events(events))
+
+    def note(self, text: str) -> None:
+        self.emit([meta.notice(text)])
+
+    @property
+    def _pty(self) -> bool:
+        return self.plan.settings.pty or self.plan.invocation.pty
+
+    def _status(self, recorder: Recorder) -> Status:
+        now = time.monotonic()
+        usage = add_usage(self.usage, recorder.observation.usage)
+        return Status(
+            iteration=self.iteration,
+            maximum=self.limits.iterations,
+            elapsed=now - self.started,
+            silent=now - recorder.last_output,
+            tokens=known_total(usage),
+            cost=usage.cost_usd,
+            tools=recorder.observation.tools.started,
+            open_tool=next(reversed(recorder.observation.open_tools.values()), None),
+        )
+
+    def _start_event(self) -> Meta:
+        return report.run_start(self.plan, self.journal.paths.run_id, self.limits)
+
+    def _end(self, step: Step) -> int:
+        assert step.end is not None
+        changes = progress.compare(self.first, progress.take(self.plan.workdir)) if self.plan.workdir.is_dir() else None
+        facts: dict[str, Any] = {
+            "iterations": self.iteration,
+            "seconds": time.monotonic() - self.started,
+            "usage": self.usage,
+            "usage_missing": self.usage_missing,
+        }
+        code = EXIT_CODES[step.end]
+        self.emit([report.run_end(step, code, facts, changes, self.journal.paths, self.plan.workdir)])
+        return code
+
+
+def _deadlines(plan: Plan) -> Deadlines:
+    """What the user said, else what is known of the agent, else the defaults."""
+    settings, resolved = plan.settings, plan.resolved
+    adapter = settings.adapters.get(plan.agent)
+    wall = settings.wall_timeout
+    idle = settings.idle_timeout
+    if resolved.is_default("wall_timeout"):
+        if adapter is not None and adapter.timeout is not None:
+            wall = adapter.timeout
+        elif plan.spec is not None and plan.spec.wall_timeout is not None:
+            wall = plan.spec.wall_timeout
+    if resolved.is_default("idle_timeout") and plan.spec is not None and plan.spec.idle_timeout is not None:
+        idle = plan.spec.idle_timeout
+    return Deadlines(
+        idle=idle or None,
+        wall=wall or None,
+        first_output=plan.spec.first_output_timeout if plan.spec else None,
+        linger=plan.spec.linger if plan.spec else None,
+        grace=settings.grace,
+    )

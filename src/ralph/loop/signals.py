@@ -1,0 +1,108 @@
+"""Finding the markers by which an agent says that it is done, in its own words and nowhere else."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+DEFAULT_COMPLETE = ("<promise>COMPLETE</promise>", "LOOP_COMPLETE")
+DEFAULT_REPLAN = ("<promise>REPLAN</promise>",)
+_FENCES = ("```", "~~~")
+
+
+class Markers(msgspec.Struct, frozen=True):
+    complete: tuple[str, ...] = DEFAULT_COMPLETE
+    replan: tuple[str, ...] = DEFAULT_REPLAN
+
+    @classmethod
+    def configured(cls, promise: str | None) -> Markers:
+        """A configured promise replaces the default ones; it counts bare and in promise tags."""
+        if not promise:
+            return cls()
+        wrapped = promise if promise.startswith("<") else f"<promise>{promise}</promise>"
+        return cls(complete=tuple(dict.fromkeys((promise, wrapped))))
+
+
+class Signal(StrEnum):
+    NONE = "none"
+    COMPLETE = "complete"
+    REPLAN = "replan"
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """What the agent signalled, and why we think so."""
+
+    signal: Signal
+    why: str
+
+
+class FinalMessage:
+    """Follows the agent's words and keeps only what is needed to judge its last message, however long it is."""
+
+    def __init__(self, markers: Markers) -> None:
+        self._markers = markers
+        self._all = markers.complete + markers.replan
+        self._longest = max(len(m) for m in self._all) + 64
+        self.mentioned = ""  # a marker that was seen anywhere in the agent's words
+        self.last_line = ""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._boundary = False
+        self._fence = ""
+        self._complete = ""
+        self._replan = ""
+
+    def boundary(self) -> None:
+        """Something other than words happened: words after it are a new message."""
+        self._boundary = True
+
+    def feed(self, text: str) -> None:
+        if self._boundary and text.strip():
+            self._begin()
+        found = next((m for m in self._all if m in text), "")
+        if not found and "```" not in text and "~~~" not in text:
+            self._note_last(text)
+            return
+        if found:
+            self.mentioned = found
+        for line in text.split("\n"):
+            self._feed_line(line)
+
+    def _note_last(self, text: str) -> None:
+        last = text.rstrip()
+        if last:
+            self.last_line = last.rpartition("\n")[2][-self._longest :].strip() if len(last) > 200 else last
+
+    def _feed_line(self, line: str) -> None:
+        self._note_last(line)
+        bare = line.strip() if len(line) <= self._longest + 1000 else ""
+        if bare.startswith(_FENCES):
+            if not self._fence:
+                self._fence = bare[:3]
+            elif bare.startswith(self._fence) and not bare.strip(self._fence[0]):
+                self._fence = ""
+            return
+        if self._fence:
+            return
+        if bare in self._markers.complete:
+            self._complete = bare
+        elif bare in self._markers.replan:
+            self._replan = bare
+
+    def claim(self, *, structured: bool) -> Claim:
+        """Structured: alone on a line of the final message, outside fences. Plain: the last line of all."""
+        complete, replan, where = self._complete, self._replan, "alone on a line of its final message"
+        if not structured:
+            last = self.last_line.rpartition("\n")[2].strip()
+            complete = last if last in self._markers.complete else ""
+            replan = last if last in self._markers.replan else ""
+            where = "as the last line of its output"
+        if complete:
+            return Claim(Signal.COMPLETE, f"the agent printed {complete} {where}")
+        if replan:
+            return Claim(Signal.REPLAN, f"the agent printed {replan} {where}")
+        if self.mentioned:
+            return Claim(Signal.NONE, f"the agent mentioned {self.mentioned}, but not {where}")
+        return Claim(Signal.NONE, f"the agent did not print {' or '.join(self._markers.complete)}")

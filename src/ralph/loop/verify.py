@@ -1,0 +1,79 @@
+"""Checks that ralph runs itself: a claim of being done is believed only when they hold."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ralph.runners.process import Command, Deadlines, EndKind
+
+if TYPE_CHECKING:
+    from ralph.runners.process import Ended, Supervisor
+
+_KEEP = 4000
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One command's result."""
+
+    command: str
+    ok: bool
+    why: str
+    seconds: float
+    #: the end of what it printed
+    tail: str
+    stopped: bool = False
+
+
+class _Tail:
+    """Keeps the end of a command's output, both streams together as they came."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def stdout(self, chunk: bytes) -> None:
+        self.data = (self.data + chunk)[-_KEEP:]
+
+    stderr = stdout
+
+    def tick(self) -> None:
+        pass
+
+    def stop_reason(self) -> str | None:
+        return None
+
+    def finished(self) -> bool:
+        return False
+
+
+def run_check(supervisor: Supervisor, command: str, workdir: str, env: dict[str, str], timeout: float | None) -> Check:
+    tail = _Tail()
+    shell = shutil.which("bash") or "sh"
+    ended = supervisor.run(Command([shell, "-c", command], env, workdir), tail, Deadlines(wall=timeout, grace=2.0))
+    return Check(
+        command=command,
+        ok=ended.kind is EndKind.EXITED and ended.status == 0,
+        why=_why(ended),
+        seconds=ended.seconds,
+        tail=tail.data.decode("utf-8", "replace").strip(),
+        stopped=ended.kind is EndKind.STOPPED,
+    )
+
+
+def _why(ended: Ended) -> str:
+    return f"timed out: {ended.reason}" if ended.kind is EndKind.WALL else ended.reason
+
+
+def blocking(checks: list[Check], baseline: dict[str, bool], *, strict: bool) -> list[Check]:
+    """The failures that count: not those that failed before the run as well (unless strict)."""
+    return [c for c in checks if not c.ok and (strict or baseline.get(c.command, True))]
+
+
+def feedback(failed: list[Check]) -> str:
+    """What the next prompt says about them."""
+    parts = ["The previous iteration said that the work was complete, but these checks fail. Fix them first.\n"]
+    for check in failed:
+        parts.append(f"$ {check.command}\n({check.why})\n{check.tail}\n")
+    return "\n".join(parts)

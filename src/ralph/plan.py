@@ -1,0 +1,213 @@
+"""A run before it starts: every question answered, nothing started. `--dry-run` shows it, the loop runs it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation
+from ralph.config.settings import PromptMode, Settings
+from ralph.errors import UsageError
+from ralph.transcripts import registry as transcripts
+
+if TYPE_CHECKING:
+    from ralph.config.layers import Resolved
+
+_CREDENTIAL = re.compile(
+    r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTH|PAT)(_|$)", re.IGNORECASE
+)
+
+
+class Launch(msgspec.Struct, frozen=True):
+    """One command line, exactly."""
+
+    argv: list[str]
+    stdin: bytes | None
+
+
+class Plan(msgspec.Struct, frozen=True):
+    resolved: Resolved
+    workdir: Path
+    agent: str
+    title: str
+    version: str | None
+    #: argv up to the prompt
+    base: list[str]
+    invocation: Invocation
+    env: dict[str, str]
+    transcript: str
+    transcript_why: str
+    spec: AgentSpec | None = None
+    #: a shell command in which {prompt} is the prompt's file
+    template: str | None = None
+
+    @property
+    def settings(self) -> Settings:
+        return self.resolved.settings
+
+    @property
+    def credentials(self) -> list[str]:
+        """Names of variables that look like credentials and reach the agent."""
+        known = set(self.spec.login_env) if self.spec else set()
+        return sorted(n for n in self.env if n in known or _CREDENTIAL.search(n))
+
+    def launch(self, prompt: str, prompt_file: Path) -> Launch:
+        """The command for a prompt; a UsageError if it cannot be delivered."""
+        data = prompt.encode("utf-8", "surrogateescape")
+        if self.template is not None:
+            if "{prompt}" in self.template:
+                import shlex
+
+                command = self.template.replace("{prompt}", shlex.quote(str(prompt_file)))
+                return Launch([*self.base, command], None)
+            return Launch([*self.base, self.template], data)
+        flag = [self.invocation.prompt_flag] if self.invocation.prompt_flag else []
+        match self.invocation.prompt:
+            case Delivery.STDIN:
+                return Launch(list(self.base), data)
+            case Delivery.FILE:
+                if any("{prompt_file}" in a for a in self.base):
+                    return Launch([a.replace("{prompt_file}", str(prompt_file)) for a in self.base], None)
+                return Launch([*self.base, *flag, str(prompt_file)], None)
+            case Delivery.ARGUMENT:
+                if len(data) > MAX_ARGUMENT:
+                    raise UsageError(
+                        f"the prompt is {len(data):,} bytes long, and {self.title} takes it as one argument, "
+                        f"of which the system allows {MAX_ARGUMENT:,} bytes.\n"
+                        "  Shorten it, let it point to a file that the agent reads, or give it on stdin "
+                        "(prompt_mode: stdin) if the agent can take it so."
+                    )
+                if "\0" in prompt:
+                    raise UsageError(f"the prompt holds a NUL byte, which {self.title} cannot take as an argument")
+                return Launch([*self.base, *flag, prompt], None)
+
+    @property
+    def delivery(self) -> str:
+        """In words, for `--dry-run`."""
+        if self.template is not None:
+            return "as a file, named in the command" if "{prompt}" in self.template else "on stdin"
+        flag = f" after {self.invocation.prompt_flag}" if self.invocation.prompt_flag else ""
+        return {
+            Delivery.STDIN: "on stdin",
+            Delivery.FILE: f"as a file{flag}",
+            Delivery.ARGUMENT: f"as one argument{flag}",
+        }[self.invocation.prompt]
+
+
+def make_plan(resolved: Resolved, workdir: Path) -> Plan:
+    """Chooses the agent and how to start it. Raises UsageError; starts nothing but version probes."""
+    settings = resolved.settings
+    if settings.agent_cmd is not None:
+        return _template_plan(resolved, workdir, settings.agent_cmd)
+    if settings.agent == "custom":
+        return _custom_plan(resolved, workdir)
+    return _spec_plan(resolved, workdir)
+
+
+def _template_plan(resolved: Resolved, workdir: Path, command: str) -> Plan:
+    if not command.strip():
+        raise UsageError("--agent-cmd is empty: give it the command that runs your agent")
+    shell = shutil.which("bash")
+    base = [shell, "-lc"] if shell else ["sh", "-c"]
+    name, why = transcripts.select(resolved.settings.transcript, None)
+    return Plan(
+        resolved,
+        workdir,
+        "custom",
+        "your command",
+        None,
+        base,
+        Invocation(),
+        _environment(),
+        name,
+        why,
+        template=command,
+    )
+
+
+def _custom_plan(resolved: Resolved, workdir: Path) -> Plan:
+    settings = resolved.settings
+    if not settings.command:
+        raise UsageError(
+            f"the agent is 'custom' ({resolved.origins['agent']}), which needs a command.\n"
+            "  Set cli.command in ralph.yml, or say --agent-cmd 'COMMAND'."
+        )
+    program = shutil.which(_expand(settings.command, resolved.bases.get("command", workdir)))
+    if program is None:
+        raise UsageError(
+            f"the custom agent's command '{settings.command}' ({resolved.origins['command']}) was not found"
+        )
+    delivery = {
+        PromptMode.STDIN: Delivery.STDIN,
+        PromptMode.FILE: Delivery.FILE,
+        PromptMode.ARG: Delivery.ARGUMENT,
+    }[settings.prompt_mode]
+    invocation = Invocation(settings.args, delivery, settings.prompt_flag)
+    name, why = transcripts.select(settings.transcript, None)
+    return Plan(
+        resolved,
+        workdir,
+        "custom",
+        Path(program).name,
+        None,
+        [program, *settings.args],
+        invocation,
+        _environment(),
+        name,
+        why,
+    )
+
+
+def _spec_plan(resolved: Resolved, workdir: Path) -> Plan:
+    from ralph.agents import detect, registry
+
+    settings = resolved.settings
+    if settings.agent == "auto":
+        enabled = {name: a.enabled for name, a in settings.adapters.items()}
+        found = detect.auto(enabled, settings.agent_priority)
+    elif settings.command:
+        spec = registry.get(settings.agent)
+        program = shutil.which(_expand(settings.command, resolved.bases.get("command", workdir)))
+        if program is None:
+            raise UsageError(f"'{settings.command}' ({resolved.origins['command']}) was not found")
+        found = detect.Installed(spec, program, detect.probe(spec, program)[1])
+    elif settings.agent == "demo":
+        found = detect.Installed(registry.get("demo"), sys.executable, None)
+    else:
+        found = detect.explicit(settings.agent)
+    spec = found.spec
+    invocation = spec.invocation_for(found.version)
+    model = []
+    if settings.model:
+        if not spec.model_args:
+            raise UsageError(f"{spec.title} has no flag for the model; leave out --model ({resolved.origins['model']})")
+        model = [a.replace("{model}", settings.model) for a in spec.model_args]
+    args = list(invocation.args)
+    # A last "-" (stdin) or a subcommand's positional stays last.
+    at = len(args) - 1 if args and args[-1] == "-" else len(args)
+    base = [found.program, *args[:at], *model, *args[at:]]
+    name, why = transcripts.select(settings.transcript, invocation.transcript)
+    environment = _environment() | invocation.env
+    for variable in spec.unset_env:
+        environment.pop(variable, None)
+    return Plan(
+        resolved, workdir, spec.name, spec.title, found.version, base, invocation, environment, name, why, spec=spec
+    )
+
+
+def _environment() -> dict[str, str]:
+    return dict(os.environ)
+
+
+def _expand(command: str, base: Path) -> str:
+    """`./tool` in a file means beside that file; `tool` is looked for in PATH."""
+    expanded = os.path.expanduser(command)  # noqa: PTH111 - a bare name must stay one
+    if "/" in expanded and not expanded.startswith("/"):
+        return str(base / expanded)
+    return expanded

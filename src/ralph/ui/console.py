@@ -1,0 +1,117 @@
+"""Lines on a terminal or in a pipe."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from ralph.config.durations import format_duration
+from ralph.ui.render import Renderer
+
+if TYPE_CHECKING:
+    from ralph.transcripts.events import TranscriptEvent
+    from ralph.ui.screen import Status
+
+_WIDTH = 7
+_COLOURS = {
+    "AI": "",
+    "THINK": "2",
+    "SYS": "33",
+    "TOOL": "36",
+    "PROMPT": "35",
+    "USER": "35",
+    "PLAN": "34",
+    "ACTIONS": "34",
+    "REPORT": "34",
+    "VERIFY": "32",
+    "RALPH": "1",
+    "HEAD": "1;7",
+}
+
+
+class PlainScreen:
+    """One line an event line, no control codes: for pipes, logs and dumb terminals."""
+
+    def __init__(self, fd: int | None = None) -> None:
+        sys.stdout.flush()
+        self._fd = sys.stdout.fileno() if fd is None else fd
+        self._renderer = Renderer()
+
+    def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
+        render = self._renderer.lines
+        self._write("".join([self._line(label, text) for event in events for label, text in render(event)]))
+
+    def status(self, status: Status) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def _line(self, label: str, text: str) -> str:
+        if label == "HEAD":
+            return f"━━━ {text} ━━━\n"
+        return f"{label:<{_WIDTH}} {text}".rstrip() + "\n"
+
+    def _write(self, text: str) -> None:
+        data = memoryview(text.encode("utf-8", "replace"))
+        while data:
+            data = data[os.write(self._fd, data) :]
+
+
+class RichScreen(PlainScreen):
+    """The same lines with colour (unless NO_COLOR is set), and a status line that is always the last one."""
+
+    def __init__(self, fd: int | None = None) -> None:
+        super().__init__(fd)
+        self._colour = not os.environ.get("NO_COLOR")
+        self._status = ""
+
+    def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
+        render = self._renderer.lines
+        text = "".join([self._line(label, text) for event in events for label, text in render(event)])
+        if text:
+            self._write(self._erase() + text + self._status)
+
+    def status(self, status: Status) -> None:
+        erase = self._erase()
+        self._status = self._fit(status_text(status))
+        self._write(erase + self._status)
+
+    def close(self) -> None:
+        self._write(self._erase())
+        self._status = ""
+
+    def clear_status(self) -> None:
+        self.close()
+
+    def _erase(self) -> str:
+        return "\r\x1b[2K" if self._status else ""
+
+    def _fit(self, text: str) -> str:
+        """One column short of the width, so that it never wraps."""
+        width = shutil.get_terminal_size().columns - 1
+        text = text if len(text) <= width else text[: max(0, width - 1)] + "…"
+        return f"\x1b[2m{text}\x1b[0m" if self._colour else text
+
+    def _line(self, label: str, text: str) -> str:
+        if not self._colour:
+            return super()._line(label, text)
+        colour = _COLOURS.get(label, "1")
+        if label == "HEAD":
+            return f"\x1b[{colour}m {text} \x1b[0m\n"
+        start, end = (f"\x1b[{colour}m", "\x1b[0m") if colour else ("", "")
+        if label == "THINK":
+            return f"{start}{label:<{_WIDTH}} {text}{end}\n"
+        return f"{start}{label:<{_WIDTH}}{end} {text}\n"
+
+
+def status_text(status: Status) -> str:
+    of = f"/{status.maximum}" if status.maximum else ""
+    parts = [f"iteration {status.iteration}{of}", format_duration(status.elapsed)]
+    parts.append(f"{status.tokens:,} tokens" if status.tokens is not None else "tokens unknown")
+    parts.append(f"${status.cost:.4f}" if status.cost is not None else "cost unknown")
+    parts.append(f"{status.tools} tools" + (f" (now {status.open_tool[:20]})" if status.open_tool else ""))
+    parts.append(f"last output {format_duration(status.silent)} ago")
+    return " · ".join(parts)

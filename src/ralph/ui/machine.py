@@ -1,0 +1,40 @@
+"""Screens for programs, and for people who only want to know how it ended."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from ralph.transcripts.events import Meta
+from ralph.transcripts.meta import Kind
+from ralph.ui.console import PlainScreen
+
+if TYPE_CHECKING:
+    from ralph.transcripts.events import TranscriptEvent
+    from ralph.ui.screen import Status
+
+
+class JsonScreen:
+    """The journal's lines on stdout, and nothing else there."""
+
+    def __init__(self) -> None:
+        self._fd = sys.stdout.fileno()
+
+    def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
+        data = memoryview(lines)
+        while data:
+            data = data[os.write(self._fd, data) :]
+
+    def status(self, status: Status) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class QuietScreen(PlainScreen):
+    """The summary alone."""
+
+    def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
+        super().show([e for e in events if isinstance(e, Meta) and e.meta.get("kind") == Kind.RUN_END], lines)

@@ -1,0 +1,199 @@
+"""Events to lines of text, readable without colour."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ralph.config.durations import format_duration
+from ralph.transcripts.events import (
+    Meta,
+    Text,
+    ToolEnd,
+    ToolOutput,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+    UsageEvent,
+)
+from ralph.transcripts.meta import Kind
+
+#: A longer line is cut on the screen; the journal has it whole.
+MAX_SHOWN = 4000
+_TOOL_LINES = 12
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def safe(text: str) -> str:
+    """Text that cannot control a terminal: control characters become visible signs."""
+    if len(text) > MAX_SHOWN:
+        text = f"{text[:MAX_SHOWN]} … ({len(text):,} characters; all of it is in the journal)"
+    if text.isprintable():
+        return text
+    return _UNSAFE.sub(_visible, text.replace("\t", "    "))
+
+
+def _visible(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"<U+{code:04X}>"
+
+
+class Renderer:
+    """Gives (label, text) pairs; the console puts them on lines. Keeps what it needs of open tools only."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, tuple[str, int]] = {}
+
+    def lines(self, event: TranscriptEvent) -> list[tuple[str, str]]:
+        kind = type(event)
+        if kind is Text:
+            return _text(event)  # type: ignore[arg-type]
+        match event:
+            case ToolStart(tool=tool):
+                self._tools[tool.id] = (tool.name, 0)
+                return [("TOOL", f"{safe(tool.name)}{_input(tool.input)}")]
+            case ToolOutput(tool=tool, text=text):
+                return self._output(tool.id, text)
+            case ToolEnd(tool=tool):
+                name, shown = self._tools.pop(tool.id, (tool.name or "", 0))
+                return _tool_end(name, tool.status, tool.duration_ms, shown)
+            case UsageEvent():
+                return []
+            case Meta(meta=fields):
+                return _meta(fields)
+        return []
+
+    def _output(self, tool_id: str, text: str) -> list[tuple[str, str]]:
+        name, shown = self._tools.get(tool_id, ("", 0))
+        lines = text.rstrip("\n").split("\n")
+        room = max(0, _TOOL_LINES - shown)
+        self._tools[tool_id] = (name, shown + len(lines))
+        return [("TOOL", "  │ " + safe(line)) for line in lines[:room]]
+
+
+def _text(event: Text) -> list[tuple[str, str]]:
+    tag = event.tag.value
+    if "\n" not in event.text:
+        return [(tag, safe(event.text))]
+    return [(tag, safe(line.removesuffix("\r"))) for line in event.text.rstrip("\n").split("\n")]
+
+
+def _input(value: dict[str, Any] | None) -> str:
+    """The one thing that says what a tool does, else all of it."""
+    if not value:
+        return ""
+    for key in ("command", "cmd", "file_path", "path", "filePath", "pattern", "query", "url", "description"):
+        if isinstance(value.get(key), str):
+            return " " + safe(value[key].strip().replace("\n", " ⏎ ")[:300])
+    return " " + safe(", ".join(f"{k}={v}" for k, v in value.items())[:300].replace("\n", " ⏎ "))
+
+
+def _tool_end(name: str, status: ToolStatus, duration_ms: int | None, shown: int) -> list[tuple[str, str]]:
+    sign = {ToolStatus.OK: "✓ ok", ToolStatus.FAIL: "✗ failed", ToolStatus.UNKNOWN: "· ended"}[status]
+    took = f" in {format_duration(duration_ms / 1000)}" if duration_ms is not None else ""
+    more = f" ({shown - _TOOL_LINES} more lines of output in the journal)" if shown > _TOOL_LINES else ""
+    return [("TOOL", f"  {sign}{took}{' · ' + safe(name) if name else ''}{more}")]
+
+
+def _meta(fields: dict[str, Any]) -> list[tuple[str, str]]:
+    match fields.get("kind"):
+        case Kind.RUN_START:
+            return _run_start(fields)
+        case Kind.ITERATION_START:
+            of = f" of {fields['max']}" if fields.get("max") else ""
+            return [
+                ("", ""),
+                ("HEAD", f"Iteration {fields.get('n')}{of}"),
+                (
+                    "PROMPT",
+                    f"{fields.get('prompt_chars', 0):,} characters from {safe(str(fields.get('prompt_from')))}",
+                ),
+            ]
+        case Kind.ITERATION_END:
+            return _iteration_end(fields)
+        case Kind.VERIFY:
+            return _verify(fields)
+        case Kind.RUN_END:
+            return _run_end(fields)
+        case Kind.VERDICT:
+            return _verdict(fields)
+        case Kind.NOTICE:
+            return [("SYS", safe(line)) for line in str(fields.get("text")).splitlines()]
+        case Kind.RETRY:
+            return [("SYS", f"retrying: {safe(str(fields.get('message')))}")]
+        case Kind.ERROR:
+            return [("SYS", f"error ({fields.get('class')}): {safe(str(fields.get('message')))}")]
+        case Kind.RATE_LIMIT:
+            return [("SYS", f"rate limit: {safe(str(fields.get('message') or 'reached'))}")]
+        case Kind.PARSE_ERROR:
+            return [("SYS", f"not understood: {safe(str(fields.get('message')))}")]
+        case _:
+            return []
+
+
+def _run_start(fields: dict[str, Any]) -> list[tuple[str, str]]:
+    version = f" {fields['version']}" if fields.get("version") else ""
+    cwd = safe(str(fields.get("cwd")))
+    return [
+        ("HEAD", f"ralph run {fields.get('run')}"),
+        (
+            "SYS",
+            f"agent {fields.get('agent')}{version} · transcript {fields.get('transcript')} · in {cwd}",
+        ),
+        ("SYS", f"limits: {fields.get('limits')}"),
+    ]
+
+
+def _iteration_end(fields: dict[str, Any]) -> list[tuple[str, str]]:
+    lines: list[tuple[str, str]] = []
+    if fields.get("plan"):
+        lines.append(("PLAN", safe(fields["plan"])))
+    if fields.get("actions"):
+        lines.append(("ACTIONS", safe(fields["actions"])))
+    if fields.get("report"):
+        lines.append(("REPORT", safe(fields["report"])))
+    what = safe(str(fields.get("outcome")))
+    if fields.get("outcome") != "ok":
+        what += f": {safe(str(fields.get('why')))}"
+    took = format_duration(float(fields.get("seconds") or 0))
+    lines.append(("RALPH", f"iteration {fields.get('n')} {what} · {took} · {safe(str(fields.get('progress')))}"))
+    lines.append(("RALPH", f"→ {safe(str(fields.get('next')))}"))
+    return lines
+
+
+def _verify(fields: dict[str, Any]) -> list[tuple[str, str]]:
+    sign = "✓" if fields.get("ok") else "✗"
+    when = "before the run" if fields.get("baseline") else "now"
+    lines = [("VERIFY", f"{sign} {safe(str(fields.get('command')))} ({when}: {safe(str(fields.get('why')))})")]
+    if fields.get("note"):
+        lines.append(("VERIFY", f"  {safe(str(fields['note']))}"))
+    if not fields.get("ok") and not fields.get("baseline"):
+        tail = str(fields.get("tail") or "").splitlines()[-_TOOL_LINES:]
+        lines += [("VERIFY", f"  │ {safe(line)}") for line in tail]
+    return lines
+
+
+def _verdict(fields: dict[str, Any]) -> list[tuple[str, str]]:
+    usage = ", ".join(f"{k} {v}" for k, v in (fields.get("usage") or {}).items()) or "unknown"
+    tools = ", ".join(f"{v} {k}" for k, v in (fields.get("tools") or {}).items())
+    done = "complete" if fields.get("completed") else "not complete"
+    session = safe(str(fields.get("session_id") or "unknown"))
+    return [
+        ("RALPH", f"{fields.get('outcome')}, {done}: {safe(str(fields.get('why')))}"),
+        ("RALPH", f"tools: {tools} · usage: {safe(usage)} · session: {session}"),
+    ]
+
+
+def _run_end(fields: dict[str, Any]) -> list[tuple[str, str]]:
+    lines = [
+        ("", ""),
+        (
+            "HEAD",
+            f"{str(fields.get('end')).replace('_', ' ').capitalize()} (exit code {fields.get('exit_code')})",
+        ),
+    ]
+    for name, value in (fields.get("summary") or {}).items():
+        lines += [(name if n == 0 else "", safe(part)) for n, part in enumerate(str(value).split("\n"))]
+    return lines
