@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--captures", metavar="DIR", help="recordings to try the adapters on, instead of our own selection"
+    )
+
+
 @pytest.fixture(autouse=True)
 def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path_factory.mktemp("home")

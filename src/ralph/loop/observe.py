@@ -77,6 +77,7 @@ class Observation:
         self.error: dict[str, Any] | None = None
         self.result: dict[str, Any] | None = None
         self.resets_at: float | None = None
+        self.retry_after: float | None = None
         self.parse_errors = 0
 
     def feed(self, events: list[TranscriptEvent]) -> None:
@@ -139,7 +140,8 @@ class Observation:
                 if fields.get("ok") is True:
                     self.error = None  # it got over it
             case Kind.RATE_LIMIT:
-                resets = fields.get("resets_at")
+                resets, after = fields.get("resets_at"), fields.get("retry_after")
                 self.resets_at = float(resets) if isinstance(resets, int | float) else self.resets_at
+                self.retry_after = float(after) if isinstance(after, int | float) else self.retry_after
             case Kind.PARSE_ERROR:
                 self.parse_errors += 1

@@ -61,6 +61,7 @@ def verdict_event(verdict: Verdict, seen: Observation) -> Meta:
             "why": verdict.completion_why if verdict.outcome.value == "ok" else verdict.why,
             "session_id": seen.session_id,
             "resets_at": seen.resets_at,
+            "retry_after": seen.retry_after,
             "usage": msgspec.to_builtins(seen.usage),
             "tools": msgspec.to_builtins(seen.tools),
         }

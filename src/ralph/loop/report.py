@@ -84,6 +84,7 @@ def iteration_end(finished: Finished, step: Step, capabilities: Capabilities) ->
         "seconds": round(finished.ended.seconds, 3),
         "session_id": seen.session_id,
         "resets_at": seen.resets_at,
+        "retry_after": seen.retry_after,
         "usage": msgspec.to_builtins(seen.usage) if seen.usage_seen else None,
         "tools": msgspec.to_builtins(seen.tools),
         "files": len(finished.changes.files),

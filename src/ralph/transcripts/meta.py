@@ -50,9 +50,9 @@ def session(session_id: str, model: str | None = None) -> Meta:
     return _meta(Kind.SESSION, session_id=session_id, model=model)
 
 
-def rate_limit(resets_at: float | None = None, message: str | None = None) -> Meta:
-    """The provider's limit, with the time (seconds since the epoch) at which it ends if that was given."""
-    return _meta(Kind.RATE_LIMIT, resets_at=resets_at, message=message)
+def rate_limit(resets_at: float | None = None, message: str | None = None, *, retry_after: float | None = None) -> Meta:
+    """The provider's limit, with its end if that was given: seconds since the epoch, or from now."""
+    return _meta(Kind.RATE_LIMIT, resets_at=resets_at, retry_after=retry_after, message=message)
 
 
 def error(message: str, error_class: ErrorClass = ErrorClass.FAILED, *, fatal: bool = True) -> Meta:

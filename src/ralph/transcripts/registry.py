@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     from ralph.transcripts.base import TranscriptAdapter
 
 AUTO = "auto"
+#: Other names by which people call an agent, and so its output.
+_ALIASES = {
+    "claude-code": "claude",
+    "cursor-agent": "cursor",
+    "kimi-cli": "kimi",
+    "kimi-code": "kimi",
+    "kiro-cli": "kiro",
+    "qwen-code": "qwen",
+}
 _NOT_ADAPTERS = frozenset({"base", "events", "meta", "registry", "safe"})
 
 
@@ -25,12 +34,14 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(n for n in found if n not in _NOT_ADAPTERS and not n.startswith("_")))
 
 
-def check(name: str) -> None:
-    """Refuses a name that no adapter has."""
-    if name not in names():
+def canonical(name: str) -> str:
+    """The adapter's own name; a UsageError if no adapter has it."""
+    known = _ALIASES.get(name, name)
+    if known not in names():
         raise UsageError(
             f"there is no transcript adapter '{name}'{nearest(name, names())}; there are: {', '.join(names())}"
         )
+    return known
 
 
 def create(name: str, prompt: str | None = None) -> TranscriptAdapter:
@@ -38,8 +49,7 @@ def create(name: str, prompt: str | None = None) -> TranscriptAdapter:
 
     `prompt` is what the agent was given, for adapters that recognise its echo.
     """
-    check(name)
-    module = importlib.import_module(f"ralph.transcripts.{name}")
+    module = importlib.import_module(f"ralph.transcripts.{canonical(name)}")
     adapter: TranscriptAdapter = module.ADAPTER()
     adapter.prompt = prompt
     return adapter
@@ -48,8 +58,7 @@ def create(name: str, prompt: str | None = None) -> TranscriptAdapter:
 def select(requested: str | None, spec_transcript: str | None) -> tuple[str, str]:
     """The adapter for a run, and why: what was asked for, else what the agent is known to write, else plain."""
     if requested and requested != AUTO:
-        check(requested)
-        return requested, "asked for"
+        return canonical(requested), "asked for"
     if spec_transcript:
         return spec_transcript, "what this agent writes"
     return "plain", "nothing is known about this agent's output"

@@ -1,0 +1,39 @@
+"""Streamed fragments into lines: shown as soon as a line is whole, never cut within a marker, never doubled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ralph.transcripts.events import Tag, Text
+
+if TYPE_CHECKING:
+    from ralph.transcripts.events import TranscriptEvent
+
+
+class DeltaLines:
+    """Collects the fragments of one message (or thought) at a time."""
+
+    def __init__(self, tag: Tag) -> None:
+        self._tag = tag
+        self._held: list[str] = []
+        #: how many characters of the current message have come; a full copy that follows can be skipped by it
+        self.length = 0
+
+    def feed(self, fragment: str) -> list[TranscriptEvent]:
+        self.length += len(fragment)
+        end = fragment.rfind("\n")
+        if end < 0:
+            if fragment:
+                self._held.append(fragment)
+            return []
+        self._held.append(fragment[:end])
+        whole = "".join(self._held)
+        self._held = [fragment[end + 1 :]] if end + 1 < len(fragment) else []
+        return [Text(self._tag, whole)]
+
+    def flush(self) -> list[TranscriptEvent]:
+        """The message is over: its last line, if it had no newline."""
+        rest = "".join(self._held)
+        self._held = []
+        self.length = 0
+        return [Text(self._tag, rest)] if rest else []

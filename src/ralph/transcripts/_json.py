@@ -1,0 +1,122 @@
+"""What adapters of JSON formats share: one object a line, or one document over many lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ralph.transcripts import meta
+from ralph.transcripts.base import TranscriptAdapter
+from ralph.transcripts.events import Tag, Text, TranscriptEvent, decode_json
+
+#: A pretty-printed document longer than this is not waited for any more.
+_MAX_DOCUMENT = 64 << 20
+_CLOSING = {"{": "}", "[": "]"}
+
+
+class JsonAdapter(TranscriptAdapter):
+    """Decodes lines; a subclass translates objects (`on_object`) and says what other lines are (`on_text`)."""
+
+    def __init__(self) -> None:
+        self._document: list[str] = []
+        self._size = 0
+        self._closing = ""
+
+    def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        """The events of one JSON object. Fields may be missing, of another type, or new."""
+        raise NotImplementedError
+
+    def on_text(self, line: str) -> list[TranscriptEvent]:
+        """A line that is no JSON: the agent's words in a text format, the CLI's noise in a JSON one."""
+        return [Text(Tag.SYS if self.structured else Tag.AI, line)]
+
+    def feed(self, line: str) -> list[TranscriptEvent]:
+        if self._document:
+            return self._continue(line)
+        first = line[:1]
+        if first not in ("{", "["):
+            return self.on_text(line)
+        try:
+            value = decode_json(line)
+        except (ValueError, RecursionError) as error:
+            if line.rstrip() in _CLOSING:
+                self._closing = _CLOSING[line.rstrip()]
+                self._document = [line]
+                self._size = len(line)
+                return []
+            return self._broken(line, str(error))
+        return self._decoded(value, line)
+
+    def flush(self) -> list[TranscriptEvent]:
+        """An unfinished document is shown as it came. Subclasses that override this call it first."""
+        return self._give_up()
+
+    def _continue(self, line: str) -> list[TranscriptEvent]:
+        self._document.append(line)
+        self._size += len(line)
+        if line.rstrip() != self._closing:
+            return self._give_up() if self._size > _MAX_DOCUMENT else []
+        try:
+            value = decode_json("\n".join(self._document))
+        except (ValueError, RecursionError):
+            return self._give_up()
+        self._document = []
+        return self._decoded(value, "")
+
+    def _give_up(self) -> list[TranscriptEvent]:
+        lines, self._document = self._document, []
+        return [event for line in lines for event in self.on_text(line)]
+
+    def _decoded(self, value: Any, line: str) -> list[TranscriptEvent]:
+        if isinstance(value, dict):
+            return self.on_object(value)
+        if isinstance(value, list) and value and all(isinstance(v, dict) for v in value):
+            return [event for v in value for event in self.on_object(v)]
+        return self.on_text(line)
+
+    def _broken(self, line: str, reason: str) -> list[TranscriptEvent]:
+        """Text that happens to begin with a brace, or in a JSON stream a line that was cut."""
+        if not self.structured:
+            return self.on_text(line)
+        return [meta.parse_error(f"not JSON: {reason}", line), Text(Tag.SYS, line)]
+
+
+# -- digging without surprises: a field that is missing or of another type is None
+
+
+def get_dict(value: Any, key: str) -> dict[str, Any]:
+    inner = value.get(key) if isinstance(value, dict) else None
+    return inner if isinstance(inner, dict) else {}
+
+
+def get_list(value: Any, key: str) -> list[Any]:
+    inner = value.get(key) if isinstance(value, dict) else None
+    return inner if isinstance(inner, list) else []
+
+
+def get_str(value: Any, *keys: str) -> str | None:
+    """The first of the keys that holds a non-empty string."""
+    if isinstance(value, dict):
+        for key in keys:
+            inner = value.get(key)
+            if isinstance(inner, str) and inner:
+                return inner
+    return None
+
+
+def get_int(value: Any, *keys: str) -> int | None:
+    """The first of the keys that holds a number."""
+    if isinstance(value, dict):
+        for key in keys:
+            inner = value.get(key)
+            if isinstance(inner, int | float) and not isinstance(inner, bool):
+                return int(inner)
+    return None
+
+
+def get_float(value: Any, *keys: str) -> float | None:
+    if isinstance(value, dict):
+        for key in keys:
+            inner = value.get(key)
+            if isinstance(inner, int | float) and not isinstance(inner, bool):
+                return float(inner)
+    return None
