@@ -1,0 +1,37 @@
+"""`python -m bench [--quick] [a b c d e]`: prints the table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from bench import iterations, latency, memory, startup, throughput
+from bench.table import machine, render
+
+_ALL = {
+    "a": throughput.measure,
+    "b": iterations.measure,
+    "c": startup.measure,
+    "d": memory.measure,
+    "e": latency.measure,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measures ralph against simple things.")
+    parser.add_argument("which", nargs="*", metavar="a…e", help="only these [default: all]")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, in well under a minute")
+    options = parser.parse_args()
+    unknown = [name for name in options.which if name not in _ALL]
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(unknown)}; there are: {', '.join(_ALL)}")
+    rows = []
+    for name in options.which or _ALL:
+        sys.stderr.write(f"measuring {name} …\n")
+        rows += _ALL[name](quick=options.quick)
+    print(render(rows))
+    print(f"\n{machine()}{'; quick: smaller sizes than the aims are meant for' if options.quick else ''}")
+
+
+if __name__ == "__main__":
+    main()

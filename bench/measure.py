@@ -1,0 +1,88 @@
+"""Timing processes, and places to run them in."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+MB = 1_000_000
+#: Nothing here takes that long; a hang ends as an error instead of a night.
+LIMIT = 900.0
+#: All iterations used up: what a run of an agent that never says that it is done ends with.
+LIMIT_REACHED = 2
+
+
+def ralph(*arguments: str) -> list[str]:
+    """The installed command beside this interpreter, started as a user starts it."""
+    return [str(Path(sys.executable).with_name("ralph")), *arguments]
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Without the settings of whoever runs the benchmarks."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("RALPH_", "GIT_", "XDG_", "AGENT_"))}
+    return kept | {"HOME": str(home), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+
+
+@contextlib.contextmanager
+def workspace() -> Iterator[Path]:
+    """A temporary folder with a small git repository `repo` in it; all of it is removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="ralph-bench-") as name:
+        root = Path(name)
+        repo = root / "repo"
+        repo.mkdir()
+        for number in range(20):
+            (repo / f"file{number}.txt").write_text(f"{number}\n" * 50)
+        (repo / "PROMPT.md").write_text("Do the next thing on the list.\n")
+        identity = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
+        for arguments in (["init", "-q"], ["add", "."], [*identity, "commit", "-q", "-m", "start"]):
+            subprocess.run(["git", *arguments], cwd=repo, env=environment(root), check=True)
+        yield root
+
+
+def custom_agent(repo: Path, program: str, arguments: Sequence[str] = ()) -> None:
+    """A ralph.yml with this program as the agent, started without a shell."""
+    lines = ["agent: custom", f"command: {program}", "prompt_mode: stdin"]
+    if arguments:
+        lines += ["args:", *(f"  - {argument}" for argument in arguments)]
+    (repo / "ralph.yml").write_text("\n".join(lines) + "\n")
+
+
+def run_timed(
+    argv: Sequence[str],
+    cwd: Path,
+    *,
+    env: Mapping[str, str],
+    stdin: Path | None = None,
+    stdout: Path | None = None,
+    expect: int = 0,
+) -> float:
+    """Wall seconds of one process; another exit code than the expected one is an error."""
+    with open(stdin or os.devnull, "rb") as source, open(stdout or os.devnull, "wb") as target:
+        before = time.perf_counter()
+        done = subprocess.run(
+            argv, cwd=cwd, env=env, stdin=source, stdout=target, stderr=subprocess.PIPE, timeout=LIMIT, check=False
+        )
+        seconds = time.perf_counter() - before
+    if done.returncode != expect:
+        raise RuntimeError(f"{argv[0]} ended with {done.returncode}, not {expect}: {done.stderr.decode()[-500:]}")
+    return seconds
+
+
+def ratio(values: Sequence[float], base: Sequence[float]) -> float:
+    """Of medians. Both lists come from alternating runs, so a slow moment of the machine hits both."""
+    return statistics.median(values) / statistics.median(base)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
