@@ -75,12 +75,14 @@ def _outcome(ended: Ended, seen: Observation) -> tuple[Outcome, str]:
         case EndKind.LOST:
             return Outcome.CRASHED, ended.reason
     told = _told(seen)
-    if told is not None:
-        return told
     # An agent that was still there after a good last word was ended by us: its status says nothing.
     status = 0 if ended.kind is EndKind.LINGERED else ended.status
-    if status is not None and status < 0:
+    if told is None and status and seen.retrying is not None:
+        return _class(seen.retrying.get("class")), f"{_message(seen.retrying)} (it was still retrying); {ended.reason}"
+    if status is not None and status < 0 and (told is None or told[0] is Outcome.FAILED):
         return Outcome.CRASHED, ended.reason
+    if told is not None:
+        return told
     if status:
         return Outcome.FAILED, ended.reason
     if not seen.spoke and not seen.tools.started:

@@ -79,6 +79,8 @@ class Observation:
         self.resets_at: float | None = None
         self.retry_after: float | None = None
         self.parse_errors = 0
+        #: the CLI's own retry that nothing has followed yet
+        self.retrying: dict[str, Any] | None = None
 
     def feed(self, events: list[TranscriptEvent]) -> None:
         for event in events:
@@ -96,6 +98,7 @@ class Observation:
             self.message.feed(text)
             if text and not text.isspace():
                 self.spoke = True
+                self.retrying = None
                 self.last_words = text if len(text) <= _TAIL else text[-_TAIL:]
         elif event.tag is Tag.THINK:
             if not self.plan:
@@ -107,6 +110,7 @@ class Observation:
         match event:
             case ToolStart(tool=tool):
                 self.tools.started += 1
+                self.retrying = None
                 self.tool_names[tool.name] += 1
                 self.open_tools[tool.id] = tool.name
                 self.message.boundary()
@@ -139,6 +143,8 @@ class Observation:
                 self.result = fields
                 if fields.get("ok") is True:
                     self.error = None  # it got over it
+            case Kind.RETRY:
+                self.retrying = fields
             case Kind.RATE_LIMIT:
                 resets, after = fields.get("resets_at"), fields.get("retry_after")
                 self.resets_at = float(resets) if isinstance(resets, int | float) else self.resets_at

@@ -60,9 +60,16 @@ def error(message: str, error_class: ErrorClass = ErrorClass.FAILED, *, fatal: b
     return _meta(Kind.ERROR, message=message, **{"class": error_class.value}, fatal=None if fatal else False)
 
 
-def retry(message: str, *, attempt: int | None = None, delay_ms: int | None = None) -> Meta:
-    """The CLI is trying again by itself: shown, and no verdict about the iteration."""
-    return _meta(Kind.RETRY, message=message, attempt=attempt, delay_ms=delay_ms)
+def retry(
+    message: str,
+    error_class: ErrorClass | None = None,
+    *,
+    attempt: int | None = None,
+    delay_ms: int | None = None,
+) -> Meta:
+    """The CLI is trying again by itself: no verdict, unless the iteration ends badly before it got any further."""
+    name = error_class.value if error_class else None
+    return _meta(Kind.RETRY, message=message, **{"class": name}, attempt=attempt, delay_ms=delay_ms)
 
 
 def result(*, ok: bool, reason: str | None = None, error_class: ErrorClass | None = None, **raw: Any) -> Meta:
