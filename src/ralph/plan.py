@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph.agents.compose import arguments, choose_invocation
 from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation
 from ralph.config.settings import PromptMode, Settings
 from ralph.errors import UsageError
@@ -182,16 +183,8 @@ def _spec_plan(resolved: Resolved, workdir: Path) -> Plan:
     else:
         found = detect.explicit(settings.agent)
     spec = found.spec
-    invocation = spec.invocation_for(found.version)
-    model = []
-    if settings.model:
-        if not spec.model_args:
-            raise UsageError(f"{spec.title} has no flag for the model; leave out --model ({resolved.origins['model']})")
-        model = [a.replace("{model}", settings.model) for a in spec.model_args]
-    args = list(invocation.args)
-    # A last "-" (stdin) or a subcommand's positional stays last.
-    at = len(args) - 1 if args and args[-1] == "-" else len(args)
-    base = [found.program, *args[:at], *model, *args[at:]]
+    invocation = choose_invocation(spec, found.version, lambda args: detect.help_text(found.program, args))
+    base = [found.program, *arguments(spec, invocation, model=settings.model)]
     name, why = transcripts.select(settings.transcript, invocation.transcript)
     environment = _environment() | invocation.env
     for variable in spec.unset_env:

@@ -53,6 +53,17 @@ def probe(spec: AgentSpec, program: str) -> tuple[bool, str | None]:
     return done.returncode == 0, found.group(1) if found else None
 
 
+def help_text(program: str, args: tuple[str, ...]) -> str:
+    """What the program says about its flags; some say it on stderr."""
+    try:
+        done = subprocess.run(
+            [program, *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_TIMEOUT, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return (done.stdout + done.stderr).decode("utf-8", "replace")
+
+
 def explicit(name: str) -> Installed:
     """The agent that was asked for; it must be there."""
     spec = registry.get(name)

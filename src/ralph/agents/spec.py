@@ -1,8 +1,7 @@
-"""The schema of an agent's TOML file."""
+"""The schema of an agent's TOML file. docs/how-to/add-an-agent.md explains it to people."""
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
 import msgspec
@@ -20,22 +19,48 @@ class Delivery(StrEnum):
 
 
 class Invocation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How to start the agent, for the versions named (all, if none are)."""
+    """How to start the agent, for the versions named (all, if none are).
+
+    In `args`, `{approve}`, `{model}`, `{session}` and `{tools}` stand for the flags of those names, or for nothing;
+    what has no place in it is appended.
+    """
 
     args: tuple[str, ...] = ()
     prompt: Delivery = Delivery.STDIN
     #: in front of the prompt (or its file), as `-p`
     prompt_flag: str | None = None
     transcript: str = "plain"
+    #: like `>=0.50,<1`
     versions: str = ""
+    #: only if the agent's `--help` mentions this, where a version number does not tell
+    help_mentions: str | None = None
+    help_args: tuple[str, ...] = ("--help",)
     env: dict[str, str] = {}
     pty: bool = False
 
 
 class VersionProbe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     args: tuple[str, ...] = ("--version",)
-    pattern: str = r"(\d+\.\d+(?:\.\d+)?)"
+    pattern: str = r"(\d+\.\d+(?:\.\d+)*)"
     minimum: str | None = None
+    #: what the adapter and the flags were tried with
+    tested: tuple[str, ...] = ()
+
+
+class SessionFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How to go on with the agent's own session; `{session}` is its id."""
+
+    resume: tuple[str, ...]
+    #: how to name a new one, for agents that tell their id too late or not at all
+    start: tuple[str, ...] = ()
+
+
+class ToolFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How to restrict the tools; `{tools}` is the list. `names` are those it knows (`Bash(git *)` matches Bash)."""
+
+    allow: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    separator: str = ","
 
 
 class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,43 +76,25 @@ class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: place in the order of auto-detection; agents without one are used only when they are named
     detect: int | None = None
     version: VersionProbe = VersionProbe()
-    model_args: tuple[str, ...] = ()
-    #: variables that carry its login
+    #: flags that let it work without asking; left out where the tools are restricted
+    approve: tuple[str, ...] = ()
+    #: `{model}` is the model
+    model: tuple[str, ...] = ()
+    model_required: bool = False
+    session: SessionFlags | None = None
+    tools: ToolFlags | None = None
+    #: variables that carry its login, and files below HOME that do
     login_env: tuple[str, ...] = ()
+    login_files: tuple[str, ...] = ()
     #: variables that must not reach it
     unset_env: tuple[str, ...] = ()
+    #: what its output tells, beyond words: thinking, tools, usage, cost, session
+    tells: tuple[str, ...] = ()
     idle_timeout: float | None = None
     wall_timeout: float | None = None
+    #: for agents that wait for a login for ever: nothing at all within this time is the end
     first_output_timeout: float | None = None
     #: how long it may live on after its own last word
     linger: float | None = 30.0
-
-    def invocation_for(self, version: str | None) -> Invocation:
-        """The first whose range holds; with an unknown version, the first of all (the newest is listed first)."""
-        if version is not None:
-            for candidate in self.invocation:
-                if in_range(version, candidate.versions):
-                    return candidate
-        return self.invocation[0]
-
-
-def parse_version(text: str) -> tuple[int, ...]:
-    return tuple(int(n) for n in re.findall(r"\d+", text)[:4])
-
-
-def in_range(version: str, expression: str) -> bool:
-    """`>=1.2,<2`: all parts must hold; an empty expression always does."""
-    have = parse_version(version)
-    for part in filter(None, (p.strip() for p in expression.split(","))):
-        operator = re.match(r"[<>=]+", part)
-        sign = operator.group() if operator else "=="
-        want = parse_version(part)
-        width = max(len(have), len(want))
-        left = have + (0,) * (width - len(have))
-        right = want + (0,) * (width - len(want))
-        holds = {">=": left >= right, ">": left > right, "<=": left <= right, "<": left < right}.get(
-            sign, left == right
-        )
-        if not holds:
-            return False
-    return True
+    #: what a user should know, shown by `ralph doctor`
+    notes: tuple[str, ...] = ()

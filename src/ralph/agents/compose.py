@@ -1,0 +1,83 @@
+"""From a spec to a command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ralph.agents.versions import in_range
+from ralph.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ralph.agents.spec import AgentSpec, Invocation
+
+
+def choose_invocation(spec: AgentSpec, version: str | None, help_text: Callable[[tuple[str, ...]], str]) -> Invocation:
+    """The first that fits: its range holds (an unknown version fits any), and `--help` mentions what it needs."""
+    for candidate in spec.invocation:
+        if version is not None and not in_range(version, candidate.versions):
+            continue
+        if candidate.help_mentions and candidate.help_mentions not in help_text(candidate.help_args):
+            continue
+        return candidate
+    raise UsageError(
+        f"{spec.title} {version or ''} is none of the versions that ralph can drive "
+        f"({' or '.join(i.versions for i in spec.invocation if i.versions)}).\n  To get another: {spec.install or spec.link}"
+    )
+
+
+def arguments(
+    spec: AgentSpec,
+    invocation: Invocation,
+    *,
+    model: str | None = None,
+    session: str | None = None,
+    resume: bool = False,
+    tools: tuple[str, ...] = (),
+) -> list[str]:
+    """Everything after the program and before the prompt."""
+    flags = {
+        "{approve}": [] if tools and spec.tools else list(spec.approve),
+        "{model}": model_flags(spec, model),
+        "{session}": session_flags(spec, session, resume=resume),
+        "{tools}": tool_flags(spec, tools),
+    }
+    placed: list[str] = []
+    for argument in invocation.args:
+        placed += flags.pop(argument, [argument])
+    return placed + [flag for rest in flags.values() for flag in rest]
+
+
+def model_flags(spec: AgentSpec, model: str | None) -> list[str]:
+    if not model:
+        if spec.model_required:
+            raise UsageError(f"{spec.title} needs to be told the model: say --model NAME")
+        return []
+    if not spec.model:
+        raise UsageError(f"{spec.title} has no flag for the model: leave out --model")
+    return [a.replace("{model}", model) for a in spec.model]
+
+
+def session_flags(spec: AgentSpec, session: str | None, *, resume: bool) -> list[str]:
+    if not session or spec.session is None:
+        return []
+    return [a.replace("{session}", session) for a in (spec.session.resume if resume else spec.session.start)]
+
+
+def tool_flags(spec: AgentSpec, tools: tuple[str, ...]) -> list[str]:
+    """Checked against the tools that the agent knows."""
+    if not tools:
+        return []
+    if spec.tools is None:
+        raise UsageError(
+            f"{spec.title} cannot restrict its tools, so --allowed-tools would be ignored: leave it out, "
+            "or use an agent that can (`ralph agents` shows which)"
+        )
+    known = spec.tools.names
+    wrong = [t for t in tools if known and t.partition("(")[0] not in known and not t.startswith("mcp__")]
+    if wrong:
+        hints = ", ".join(f"'{t}'{nearest(t.partition('(')[0], known)}" for t in wrong)
+        raise UsageError(f"{spec.title} has no tool {hints}; it has: {', '.join(known)}")
+    listed = spec.tools.separator.join(tools)
+    return [a.replace("{tools}", listed) for a in spec.tools.allow]
