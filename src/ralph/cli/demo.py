@@ -1,0 +1,96 @@
+"""`ralph demo`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from ralph.cli.run import run_command
+from ralph.config.settings import Ui
+
+_INTRO = """\
+A demo agent works on a small library, in a git repository made for this: one task an iteration, each time with
+a fresh context. No model is asked and its words are scripted, but the process, the files, the tests and the
+commits are real. It will say once that it is done when it is not; see what ralph makes of that.
+"""
+
+#: Settings of the user's own runs stay out of it; how the screen looks does not.
+_KEPT = ("RALPH_UI",)
+
+
+@click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--dir", "folder", metavar="DIR", help="Make it here; an earlier demo is replaced [default: a new one].")
+@click.option("--fast", is_flag=True, help="Without the pauses that let you read along.")
+@click.option("--ui", metavar="KIND", help="What the screen shows: auto, rich, plain, json or quiet.")
+@click.pass_context
+def demo_command(ctx: click.Context, folder: str | None, fast: bool, ui: str | None) -> int:
+    """Watch a loop finish a small task list in a throw-away git repository, without any agent, key or network."""
+    from ralph.testing import demo_project
+    from ralph.testing.demo_agent import FAST
+
+    demo_project.need_git()
+    if folder is None:
+        workdir = Path(tempfile.mkdtemp(prefix="ralph-demo-"))
+    else:
+        workdir = Path.cwd() / Path(folder).expanduser()
+        demo_project.claim_folder(workdir)
+    demo_project.create(workdir)
+    _be_alone(workdir)
+    if fast:
+        os.environ[FAST] = "1"
+    loud = ui != Ui.QUIET
+    if loud:
+        click.echo(_INTRO, err=True)
+    code: int = ctx.invoke(run_command, cwd=str(workdir), agent="demo", ui=ui)
+    if loud:
+        click.echo(_afterwards(workdir, code), err=True)
+    return code
+
+
+def _be_alone(workdir: Path) -> None:
+    """The demo looks the same for everybody: no settings, no git variables, no user's ralph.yml."""
+    for name in list(os.environ):
+        if name.startswith(("RALPH_", "GIT_")) and name not in _KEPT:
+            del os.environ[name]
+    os.environ.pop("AGENT_CMD", None)
+    os.environ["XDG_CONFIG_HOME"] = str(workdir / ".ralph" / "no-config")
+
+
+def _afterwards(workdir: Path, code: int) -> str:
+    ralph = _our_name()
+    here = Path.cwd()
+    place = workdir.relative_to(here) if workdir.is_relative_to(here) and workdir != here else workdir
+    look = [
+        ("git log --oneline", "what the agent committed"),
+        (f"{ralph} show", "the run again, from its journal"),
+        (f"{ralph} show --iteration 4", "where the agent said it too early"),
+        (f"{ralph} run --dry-run", "how the agent is started, and why so"),
+    ]
+    go_on = [(f"{ralph} run", "go on where it stopped")]
+    commands = look if code == 0 else go_on
+    width = max(len(command) for command, _ in commands)
+    lines = [f"  {command:<{width}}   {what}" for command, what in commands]
+    return "\n".join(
+        [
+            f"\nEverything is still there. Have a look:\n\n  cd {shlex.quote(str(place))}",
+            *lines,
+            "\nWith an agent of yours, in a repository of yours: `ralph init`, then `ralph run`.",
+        ]
+    )
+
+
+def _our_name() -> str:
+    """How the user can call us again: `ralph` only if that is what the shell would find."""
+    script = Path(sys.argv[0])
+    if script.name != "ralph":
+        return f"{shlex.quote(sys.executable)} -m ralph"
+    found = shutil.which("ralph")
+    if found is not None and Path(found).resolve() == script.resolve():
+        return "ralph"
+    return shlex.quote(str(script.absolute()))
