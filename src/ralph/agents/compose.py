@@ -21,9 +21,10 @@ def choose_invocation(spec: AgentSpec, version: str | None, help_text: Callable[
         if candidate.help_mentions and candidate.help_mentions not in help_text(candidate.help_args):
             continue
         return candidate
+    ranges = " or ".join(i.versions for i in spec.invocation if i.versions)
     raise UsageError(
-        f"{spec.title} {version or ''} is none of the versions that ralph can drive "
-        f"({' or '.join(i.versions for i in spec.invocation if i.versions)}).\n  To get another: {spec.install or spec.link}"
+        f"{spec.title} {version or ''} is none of the versions that ralph can drive ({ranges}).\n"
+        f"  To get another: {spec.install or spec.link}"
     )
 
 
