@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ralph.transcripts import meta
@@ -11,6 +12,8 @@ from ralph.transcripts.events import Tag, Text, TranscriptEvent, decode_json
 #: A pretty-printed document longer than this is not waited for any more.
 _MAX_DOCUMENT = 64 << 20
 _CLOSING = {"{": "}", "[": "]"}
+#: What a CLI on a terminal puts around its JSON. Inside JSON an escape is never raw.
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])")
 
 
 class JsonAdapter(TranscriptAdapter):
@@ -34,7 +37,7 @@ class JsonAdapter(TranscriptAdapter):
             return self._continue(line)
         first = line[:1]
         if first not in ("{", "["):
-            return self.on_text(line)
+            return self._escaped(line) if first == "\x1b" else self.on_text(line)
         try:
             value = decode_json(line)
         except (ValueError, RecursionError) as error:
@@ -43,7 +46,7 @@ class JsonAdapter(TranscriptAdapter):
                 self._document = [line]
                 self._size = len(line)
                 return []
-            return self._broken(line, str(error))
+            return self._escaped(line, str(error)) if "\x1b" in line else self._broken(line, str(error))
         return self._decoded(value, line)
 
     def flush(self) -> list[TranscriptEvent]:
@@ -51,16 +54,26 @@ class JsonAdapter(TranscriptAdapter):
         return self._give_up()
 
     def _continue(self, line: str) -> list[TranscriptEvent]:
+        if "\x1b" in line:
+            line = _ESCAPES.sub("", line)
         self._document.append(line)
         self._size += len(line)
         if line.rstrip() != self._closing:
             return self._give_up() if self._size > _MAX_DOCUMENT else []
+        text = "\n".join(self._document)
         try:
-            value = decode_json("\n".join(self._document))
+            value = decode_json(text)
         except (ValueError, RecursionError):
             return self._give_up()
         self._document = []
-        return self._decoded(value, "")
+        return self._decoded(value, text)
+
+    def _escaped(self, line: str, reason: str = "") -> list[TranscriptEvent]:
+        """JSON with a terminal's escape sequences around it, or a coloured line of text."""
+        bare = _ESCAPES.sub("", line)
+        if bare[:1] in ("{", "[") and "\x1b" not in bare:
+            return self.feed(bare)
+        return self._broken(line, reason) if reason else self.on_text(line)
 
     def _give_up(self) -> list[TranscriptEvent]:
         lines, self._document = self._document, []
