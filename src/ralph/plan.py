@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from ralph.config.layers import Resolved
 
 _CREDENTIAL = re.compile(
-    r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTH|PAT)(_|$)", re.IGNORECASE
+    r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|AUTH|PAT)(_|$)"
+    r"|(PASSWORD|PASSWD|TOKEN|SECRET|APIKEY)$",
+    re.IGNORECASE,
 )
 
 
@@ -77,6 +79,9 @@ class Plan(msgspec.Struct, frozen=True):
                     return Launch([a.replace("{prompt_file}", str(prompt_file)) for a in self.base], None)
                 return Launch([*self.base, *flag, str(prompt_file)], None)
             case Delivery.ARGUMENT:
+                if prompt.startswith("-"):
+                    # Most parsers take it for a flag, also behind one; a leading newline changes nothing else.
+                    prompt, data = "\n" + prompt, b"\n" + data
                 if len(data) > MAX_ARGUMENT:
                     raise UsageError(
                         f"the prompt is {len(data):,} bytes long, and {self.title} takes it as one argument, "
@@ -114,6 +119,7 @@ def make_plan(resolved: Resolved, workdir: Path) -> Plan:
 def _template_plan(resolved: Resolved, workdir: Path, command: str) -> Plan:
     if not command.strip():
         raise UsageError("--agent-cmd is empty: give it the command that runs your agent")
+    resolved = _without_model(resolved, "--agent-cmd")
     shell = shutil.which("bash")
     base = [shell, "-lc"] if shell else ["sh", "-c"]
     name, why = transcripts.select(resolved.settings.transcript, None)
@@ -139,11 +145,8 @@ def _custom_plan(resolved: Resolved, workdir: Path) -> Plan:
             f"the agent is 'custom' ({resolved.origins['agent']}), which needs a command.\n"
             "  Set cli.command in ralph.yml, or say --agent-cmd 'COMMAND'."
         )
-    program = shutil.which(_expand(settings.command, resolved.bases.get("command", workdir)))
-    if program is None:
-        raise UsageError(
-            f"the custom agent's command '{settings.command}' ({resolved.origins['command']}) was not found"
-        )
+    program = _program(resolved, workdir, "the custom agent's command")
+    resolved = _without_model(resolved, "a custom agent")
     delivery = {
         PromptMode.STDIN: Delivery.STDIN,
         PromptMode.FILE: Delivery.FILE,
@@ -174,9 +177,7 @@ def _spec_plan(resolved: Resolved, workdir: Path) -> Plan:
         found = detect.auto(enabled, settings.agent_priority)
     elif settings.command:
         spec = registry.get(settings.agent)
-        program = shutil.which(_expand(settings.command, resolved.bases.get("command", workdir)))
-        if program is None:
-            raise UsageError(f"'{settings.command}' ({resolved.origins['command']}) was not found")
+        program = _program(resolved, workdir, f"the command for {spec.title},")
         found = detect.Installed(spec, program, detect.probe(spec, program)[1])
     elif settings.agent == "demo":
         found = detect.Installed(registry.get("demo"), sys.executable, None)
@@ -194,8 +195,30 @@ def _spec_plan(resolved: Resolved, workdir: Path) -> Plan:
     )
 
 
+def _without_model(resolved: Resolved, agent: str) -> Resolved:
+    """A model that cannot be passed on: asked for on this command line it is a mistake, elsewhere a warning."""
+    if resolved.settings.model is None:
+        return resolved
+    origin = resolved.origins["model"]
+    if origin == "--model":
+        raise UsageError(f"--model has no effect with {agent}: ralph knows no flag of it for the model; leave it out")
+    warning = f"the model '{resolved.settings.model}' ({origin}) is not used: ralph knows no flag for it of {agent}"
+    return msgspec.structs.replace(resolved, warnings=[*resolved.warnings, warning])
+
+
 def _environment() -> dict[str, str]:
     return dict(os.environ)
+
+
+def _program(resolved: Resolved, workdir: Path, what: str) -> str:
+    """The program that `command` names."""
+    command = resolved.settings.command or ""
+    path = _expand(command, resolved.bases.get("command", workdir))
+    program = shutil.which(path)
+    if program is None:
+        why = "is not executable" if Path(path).is_file() else "was not found"
+        raise UsageError(f"{what} '{command}' ({resolved.origins['command']}) {why}")
+    return program
 
 
 def _expand(command: str, base: Path) -> str:

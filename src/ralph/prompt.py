@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from ralph.config.layers import Resolved
 
 DEFAULT_PROMPT_FILE = "PROMPT.md"
+#: What a run without any prompt says; only a command of the user's own may do without.
+NO_PROMPT = (
+    f"no prompt: neither -p nor -P was given and there is no {DEFAULT_PROMPT_FILE}; the command gets an empty one"
+)
 
 
 class PromptSource(msgspec.Struct, frozen=True):
@@ -21,10 +26,19 @@ class PromptSource(msgspec.Struct, frozen=True):
     text: str | None
     path: Path | None
     origin: str
+    #: the path as the user should see it
+    label: str = ""
+    #: an absent file is an empty prompt
+    optional: bool = False
 
     @property
     def shown(self) -> str:
-        return str(self.path) if self.path else self.origin
+        return (self.label or str(self.path)) if self.path else self.origin
+
+    @property
+    def absent(self) -> bool:
+        """True if there is no prompt at all, and there need not be one."""
+        return self.optional and self.path is not None and not self.path.exists()
 
     def read(self) -> str:
         """The prompt now. UsageError if there is none."""
@@ -36,6 +50,8 @@ class PromptSource(msgspec.Struct, frozen=True):
         try:
             text = self.path.read_bytes().decode("utf-8", "surrogateescape")
         except FileNotFoundError:
+            if self.optional:
+                return ""
             raise UsageError(
                 f"there is no prompt: {self.path} does not exist.\n"
                 "  Write it, or say what to do with -p 'TEXT' or -P FILE; `ralph init` makes a first one."
@@ -44,6 +60,8 @@ class PromptSource(msgspec.Struct, frozen=True):
             raise UsageError(f"the prompt {self.path} cannot be read: {error.strerror}") from None
         if not text.strip():
             raise UsageError(f"the prompt {self.path} is empty: say in it what the agent should do")
+        if "\0" in text:
+            raise UsageError(f"the prompt {self.path} is not text (it holds NUL bytes); save it as UTF-8")
         return text
 
 
@@ -53,10 +71,30 @@ def prompt_source(resolved: Resolved, workdir: Path) -> PromptSource:
         return PromptSource(settings.prompt, None, resolved.origins["prompt"])
     origin = resolved.origins["prompt_file"]
     if settings.prompt_file is None:
-        return PromptSource(None, workdir / DEFAULT_PROMPT_FILE, "default")
-    name = Path(settings.prompt_file).expanduser()
-    path = workdir / name
-    base = resolved.bases.get("prompt_file")
-    if base is not None and not path.exists() and (base / name).exists():
-        path = base / name  # beside the ralph.yml that names it
-    return PromptSource(None, path, origin)
+        path = workdir / DEFAULT_PROMPT_FILE
+        return PromptSource(None, path, origin, DEFAULT_PROMPT_FILE, optional=settings.agent_cmd is not None)
+    path = _find(settings.prompt_file, workdir, resolved.bases.get("prompt_file"))
+    source = PromptSource(None, path, origin, _label(path, workdir))
+    if _once(path):
+        return PromptSource(source.read(), None, source.shown)
+    return source
+
+
+def _find(name: str, workdir: Path, base: Path | None) -> Path:
+    """A path in ralph.yml is seen from the working directory, then from that file; a typed one from here first."""
+    written = Path("/dev/stdin") if name == "-" and base is None else Path(name).expanduser()
+    places = [workdir, base] if base is not None else [Path.cwd(), workdir]
+    return next((place / written for place in places if (place / written).exists()), workdir / written)
+
+
+def _once(path: Path) -> bool:
+    """A pipe, as in `-P <(command)`, can be read a single time."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
+
+
+def _label(path: Path, workdir: Path) -> str:
+    return str(path.relative_to(workdir)) if path.is_relative_to(workdir) else str(path)

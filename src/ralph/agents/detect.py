@@ -71,7 +71,7 @@ def explicit(name: str) -> Installed:
     if program is None:
         raise UsageError(
             f"agent '{name}' ({spec.title}) was asked for, but {_either(spec.commands)} was not found in PATH.\n"
-            f"  To get it: {spec.install or spec.link}"
+            f"  To get it: {_how_to_get(spec)}"
         )
     return Installed(spec, program, probe(spec, program)[1])
 
@@ -90,13 +90,13 @@ def auto(
             continue
         program = find(spec)
         if program is None:
-            looked.append((spec, "not found"))
+            looked.append((spec, f"{_either(spec.commands)} not found in PATH"))
             continue
         works, version = probe(spec, program)
         if works:
             return Installed(spec, program, version)
         looked.append((spec, f"{program} does not answer to {' '.join(spec.version.args)}"))
-    lines = [f"  {s.name:<10} {why:<12} {s.install or s.link}" for s, why in looked]
+    lines = [f"  {s.name:<10} {why}\n  {'':<10} {_how_to_get(s)}" for s, why in looked]
     raise UsageError(
         "no agent was found. These were looked for; install one of them:\n"
         + "\n".join(lines)
@@ -109,6 +109,10 @@ def _order(priority: Iterable[str]) -> list[AgentSpec]:
     if named:
         return named
     return sorted((s for s in registry.all_specs() if s.detect is not None), key=lambda s: (s.detect or 0, s.name))
+
+
+def _how_to_get(spec: AgentSpec) -> str:
+    return " · ".join(filter(None, (spec.install, spec.link)))
 
 
 def _either(commands: tuple[str, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -17,13 +18,27 @@ _BUILTIN = Path(__file__).parent / "builtin"
 def load(path: Path) -> AgentSpec:
     """One file; a broken one is a UsageError that says what is wrong with it."""
     try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), AgentSpec)
+        spec = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), AgentSpec)
+        _check(spec)
+        return spec
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: this is not valid TOML: {error}") from None
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: {error}") from None
+    except re.error as error:
+        raise UsageError(f"{path}: version.pattern is not a regular expression: {error}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: this is not UTF-8 text") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _check(spec: AgentSpec) -> None:
+    """What the types alone do not say."""
+    if not spec.commands or not spec.invocation:
+        raise msgspec.ValidationError("an agent needs at least one of commands and one [[invocation]]")
+    if re.compile(spec.version.pattern).groups < 1:
+        raise msgspec.ValidationError("version.pattern needs a group around the version, like (\\d+\\.\\d+)")
 
 
 def names() -> list[str]:

@@ -64,11 +64,23 @@ def ralph() -> None:
     """
 
 
+def _invoke() -> object:
+    """As click's `main`, which would answer a closed pipe itself, with the exit code of a failed run."""
+    arguments = sys.argv[1:]
+    with ralph.make_context("ralph", arguments) as context:
+        try:
+            return ralph.invoke(context)
+        except click.exceptions.Exit as end:
+            return end.exit_code
+
+
 def main() -> None:
     """Runs a command; whatever goes wrong, the user reads a sentence and not a traceback."""
     try:
-        code = ralph.main(standalone_mode=False)
+        code = _invoke()
         sys.stdout.flush()
+    except click.exceptions.Exit as end:  # --help, --version
+        code = end.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         code = 0
@@ -84,4 +96,11 @@ def main() -> None:
         # Whoever read our output has gone away; say nothing, not even at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
+    except Exception as error:  # the top: a bug of ours is told in a sentence, its details are kept
+        if os.environ.get("RALPH_DEBUG"):
+            raise
+        from ralph.cli.crash import report
+
+        report(error)
+        code = 1
     sys.exit(code if isinstance(code, int) else 0)

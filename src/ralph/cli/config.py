@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from ralph.cli.run import working_directory
-from ralph.config.layers import resolve
+from ralph.cli.run import settle
 
 
 @click.command("config", context_settings={"help_option_names": ["-h", "--help"]})
@@ -24,16 +22,16 @@ def config_command(config_file: str | None, schema: bool, as_json: bool) -> None
 
         click.echo(msgspec.json.format(msgspec.json.encode(json_schema()), indent=2).decode())
         return
-    resolved = resolve(working_directory(None), {}, Path(config_file) if config_file else None)
+    resolved, _ = settle({}, config_file)
     values: dict[str, Any] = msgspec.to_builtins(resolved.settings)
     if as_json:
         rows = {name: {"value": value, "origin": resolved.origins[name]} for name, value in values.items()}
         click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
         return
-    from ralph.cli.dryrun import setting_rows
+    from ralph.cli.dryrun import setting_lines
 
-    for name, value, origin in setting_rows(resolved):
-        click.echo(f"{name:<20} {value:<32} {origin}")
+    for line in setting_lines(resolved):
+        click.echo(line)
     click.echo()
     click.echo(
         "files: " + (", ".join(str(f) for f in resolved.files) or "none (no ralph.yml here or above, none of yours)")

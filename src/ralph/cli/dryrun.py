@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from ralph.config.settings import OPTIONS
+from ralph.config.durations import write_duration
+from ralph.config.settings import OPTIONS, is_duration
+from ralph.prompt import NO_PROMPT
 
 if TYPE_CHECKING:
     from ralph.config.layers import Resolved
@@ -13,19 +15,28 @@ if TYPE_CHECKING:
     from ralph.prompt import PromptSource
 
 _PROMPT_SHOWN = 60
+_TEXT_SHOWN = 60
+_VALUE_WIDTH = 32
+_ZERO = (
+    dict.fromkeys(("max_iterations", "max_runtime", "max_cost", "max_tokens", "max_failures"), "no limit")
+    | dict.fromkeys(("idle_timeout", "wall_timeout", "verify_timeout"), "no limit")
+    | dict.fromkeys(("sleep", "grace"), "none")
+)
 
 
 def describe(plan: Plan, source: PromptSource, prompt: str) -> str:
     prompt_file = plan.workdir / ".ralph" / "runs" / "RUN" / "iterations" / "0001" / "prompt.md"
     launch = plan.launch(prompt, prompt_file)
     version = f" {plan.version}" if plan.version else ""
-    size = len(prompt.encode("utf-8", "replace"))
+    size = len(prompt.encode("utf-8", "surrogateescape"))
     rows = [
         ("agent", f"{plan.agent} ({plan.title}{version})"),
         ("argv", "\n".join(_argument(a, prompt) for a in launch.argv)),
         (
             "prompt",
-            f"{plan.delivery}: {len(prompt):,} characters, {size:,} bytes, from {source.shown}",
+            NO_PROMPT
+            if source.absent
+            else f"{plan.delivery}: {len(prompt):,} characters, {size:,} bytes, from {source.shown}",
         ),
         ("directory", str(plan.workdir)),
         ("transcript", f"{plan.transcript} ({plan.transcript_why})"),
@@ -43,46 +54,62 @@ def describe(plan: Plan, source: PromptSource, prompt: str) -> str:
         lines.append(f"  {name:<13} {first}")
         lines += [f"  {'':<13} {more}" for more in rest]
     lines += ["", "Settings and where each came from:", ""]
-    lines += [f"  {name:<20} {value:<32} {origin}" for name, value, origin in setting_rows(plan.resolved)]
-    lines += [f"\nwarning: {warning}" for warning in plan.resolved.warnings]
+    lines += [f"  {line}" for line in setting_lines(plan.resolved)]
+    lines += ["", *(f"warning: {warning}" for warning in plan.resolved.warnings)] if plan.resolved.warnings else []
     return "\n".join(lines)
 
 
-def setting_rows(resolved: Resolved) -> list[tuple[str, str, str]]:
-    rows = []
-    for option in OPTIONS:
-        value = getattr(resolved.settings, option.name)
-        rows.append((option.name, show_value(value), resolved.origins[option.name]))
-    return rows
+def setting_lines(resolved: Resolved) -> list[str]:
+    """A table of all settings: name, value, origin."""
+    rows = [(o.name, show_value(o.name, getattr(resolved.settings, o.name)), resolved.origins[o.name]) for o in OPTIONS]
+    width = min(_VALUE_WIDTH, max(len(value) for _, value, _ in rows))
+    return [f"{name:<19} {value:<{width}}  {origin}" for name, value, origin in rows]
 
 
-def show_value(value: Any) -> str:
+def show_value(name: str, value: Any) -> str:
+    """As a person would write it; 0 is said in words."""
+    if value == 0 and not isinstance(value, bool) and name in _ZERO:
+        return _ZERO[name]
     match value:
         case None | () | "":
             return "-"
         case bool():
             return "yes" if value else "no"
         case tuple():
-            return ", ".join(str(v) for v in value)
+            return ", ".join(_one_line(v) for v in value)
         case dict():
             return ", ".join(f"{k}: {_adapter(v)}" for k, v in value.items()) or "-"
+        case float() if is_duration(name):
+            return write_duration(value)
         case float():
             return f"{value:g}"
-        case str() if len(value) > 60:
-            return repr(value[:57] + "...")
         case _:
-            return str(value)
+            return _one_line(str(value))
+
+
+def _one_line(text: str) -> str:
+    if len(text) > _TEXT_SHOWN or not text.isprintable():
+        return repr(text[:_TEXT_SHOWN]) + ("…" if len(text) > _TEXT_SHOWN else "")
+    return text
 
 
 def _adapter(value: Any) -> str:
     parts = [] if value.enabled else ["off"]
     if value.timeout is not None:
-        parts.append(f"{value.timeout:g} s")
+        parts.append(write_duration(value.timeout) if value.timeout else "no limit")
     return " ".join(parts) or "on"
 
 
 def _argument(argument: str, prompt: str) -> str:
-    """Quoted for a shell; the prompt itself is not repeated in full."""
-    if argument == prompt and len(argument) > _PROMPT_SHOWN:
-        return shlex.quote(argument[:_PROMPT_SHOWN] + "…") + f"  (the prompt, {len(prompt):,} characters)"
-    return shlex.quote(argument)
+    """Quoted for a shell, on one line; a long prompt is not repeated in full."""
+    if prompt and argument.endswith(prompt) and len(argument) > _PROMPT_SHOWN:
+        return _quoted(argument[:_PROMPT_SHOWN]) + f"…  (the prompt, {len(prompt):,} characters)"
+    return _quoted(argument)
+
+
+def _quoted(text: str) -> str:
+    if text.isprintable():
+        return shlex.quote(text)
+    # $'…' is how bash writes what does not fit on a line
+    inner = text.encode("unicode_escape").decode("ascii").replace("'", "\\'")
+    return f"$'{inner}'"

@@ -1,4 +1,4 @@
-"""Click options out of the table of settings."""
+"""Click options out of the table of settings, and their help in groups."""
 
 from __future__ import annotations
 
@@ -6,12 +6,39 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ralph.config.settings import FIELDS, OPTIONS, is_list
+from ralph.config.settings import BY_NAME, FIELDS, OPTIONS, is_list
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 F = TypeVar("F", bound="Callable[..., Any]")
+
+_GROUPS = ("Agent", "Prompt", "Completion", "Limits", "Screen")
+_OTHERS = "Other options"
+_HELP_WIDTH = 80
+
+
+class GroupedCommand(click.Command):
+    """Shows its options under the headings of the table, the rest at the end."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.width = min(formatter.width, _HELP_WIDTH)
+        rows: dict[str, list[tuple[str, str]]] = {group: [] for group in (*_GROUPS, _OTHERS)}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if record is not None:
+                option = BY_NAME.get(parameter.name or "")
+                flags, text = record
+                row = (flags.partition(" / ")[0], text)  # --no-… is told once, below
+                rows[option.group if option and option.group in rows else _OTHERS].append(row)
+        for group, records in rows.items():
+            if records:
+                with formatter.section(group):
+                    formatter.write_dl(records, col_max=26)
+        formatter.write_paragraph()
+        formatter.write_text(
+            "What ralph.yml switches on, --no-pty, --no-verify-strict and --no-interactive switch off."
+        )
 
 
 def setting_options(function: F) -> F:
@@ -20,7 +47,9 @@ def setting_options(function: F) -> F:
         if not option.flags:
             continue
         if FIELDS[option.name].type is bool:
-            function = click.option(*option.flags, option.name, is_flag=True, default=None, help=option.help)(function)
+            # What a file switches on, a flag can switch off.
+            flags = (*option.flags[:-1], f"{option.flags[-1]}/--no-{option.flags[-1].removeprefix('--')}")
+            function = click.option(*flags, option.name, default=None, help=option.help)(function)
         else:
             function = click.option(
                 *option.flags,

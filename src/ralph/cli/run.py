@@ -8,52 +8,80 @@ from typing import Any
 
 import click
 
-from ralph.cli.options import given, setting_options
+from ralph.cli.options import GroupedCommand, given, setting_options
 from ralph.config.layers import Resolved, resolve
 from ralph.errors import UsageError
 from ralph.plan import Plan, make_plan
-from ralph.prompt import PromptSource, prompt_source
+from ralph.prompt import NO_PROMPT, PromptSource, prompt_source
 
 
-@click.command("run", context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("run", cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("max_iterations", required=False)
 @setting_options
-@click.option("--cwd", "cwd", metavar="DIR", help="Where the agent works [default: here].")
 @click.option("-c", "--config", "config_file", metavar="FILE", help="This ralph.yml, instead of the nearest one.")
 @click.option("--dry-run", is_flag=True, help="Show exactly what would be run, and run nothing.")
-def run_command(cwd: str | None, config_file: str | None, dry_run: bool, **values: Any) -> int:
-    """Run an agent in a loop until it is done, at most MAX_ITERATIONS times.
+def run_command(config_file: str | None, dry_run: bool, **values: Any) -> int:
+    """Run an agent in a loop until it is done, at most MAX_ITERATIONS times [default: 100].
 
     The prompt is -p, -P or PROMPT.md. The agent is --agent, --agent-cmd, or the first one that is installed.
 
     \b
-    ralph run 20                                    PROMPT.md, the agent you have
-    ralph run -p "Make the tests pass" --verify "make test"
+    ralph run 20                              PROMPT.md, the agent you have
+    ralph run -p "Fix the tests" --verify "make test"
     ralph run --agent codex --max-cost 5 --max-runtime 8h
-    ralph run --agent-cmd "my-agent --yes"          any command; the prompt on stdin
+    ralph run --agent-cmd "my-agent --yes"    any command; the prompt on stdin
+
+    What a flag sets, ralph.yml can set (max_cost: 5) and so can the environment (RALPH_MAX_COST=5); `ralph config`
+    shows what holds.
 
     Exit codes: 0 complete, 1 failed, 2 a limit was reached, 3 replan, 4 stuck, 5 needs a person, 64 wrong
     usage, 130 interrupted, 143 terminated.
     """
-    workdir = working_directory(cwd)
-    resolved = resolve(workdir, given(values), Path(config_file) if config_file else None)
-    source = prompt_source(resolved, workdir)
-    prompt = source.read()
-    plan = make_plan(resolved, workdir)
+    resolved, workdir = settle(given(values), config_file)
+    plan, source, prompt = _prepare(resolved, workdir)
     if dry_run:
         from ralph.cli.dryrun import describe
 
         click.echo(describe(plan, source, prompt))
         return 0
+    if resolved.settings.interactive:
+        from ralph.ui.ask import check_terminal
+
+        check_terminal()
     plan.launch(prompt, workdir / "prompt.md")  # what cannot be delivered is an error before the start
     return execute(plan, source)
+
+
+def settle(flags: dict[str, Any], config_file: str | None) -> tuple[Resolved, Path]:
+    """All settings, and the directory they send the agent to."""
+    workdir = working_directory(flags.get("cwd") or os.environ.get("RALPH_CWD"))
+    name = config_file or os.environ.get("RALPH_CONFIG")
+    resolved = resolve(workdir, flags, Path.cwd() / Path(name).expanduser() if name else None)
+    base = resolved.bases.get("cwd")
+    if base is not None:  # it stands in a file
+        workdir = working_directory(str(base / Path(resolved.settings.cwd or ".").expanduser()))
+    return resolved, workdir
+
+
+def _prepare(resolved: Resolved, workdir: Path) -> tuple[Plan, PromptSource, str]:
+    """The agent and the prompt; if both are missing, both are told."""
+    source = prompt_source(resolved, workdir)
+    try:
+        prompt = source.read()
+    except UsageError as error:
+        try:
+            make_plan(resolved, workdir)
+        except UsageError as other:
+            raise UsageError(f"{error}\nAnd {other}") from None
+        raise
+    return make_plan(resolved, workdir), source, prompt
 
 
 def working_directory(cwd: str | None) -> Path:
     """Where ralph was called, or `--cwd`. One that has vanished is an error before the start."""
     try:
         here = Path.cwd()
-    except FileNotFoundError:
+    except OSError:
         raise UsageError("the working directory is gone: change to one that exists") from None
     workdir = here if cwd is None else (here / Path(cwd).expanduser())
     if not workdir.is_dir():
@@ -89,6 +117,8 @@ def execute(plan: Plan, source: PromptSource) -> int:
                 loop = Loop(plan, source, journal, screen, supervisor, stop, ask)
                 for warning in plan.resolved.warnings:
                     loop.note(f"warning: {warning}")
+                if source.absent:
+                    loop.note(NO_PROMPT)
                 return loop.go()
         finally:
             screen.close()

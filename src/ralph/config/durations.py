@@ -13,7 +13,7 @@ def parse_duration(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("expected seconds or a duration like 90s, 15m or 1h30m")
     if isinstance(value, int | float):
-        seconds = float(value)
+        seconds = float(value) if abs(value) < 1e15 else float("inf")
     else:
         text = value.strip().lower()
         try:
@@ -25,6 +25,18 @@ def parse_duration(value: object) -> float:
     if not 0 <= seconds < float("inf"):
         raise ValueError("expected a duration of 0 or more (0: no limit)")
     return seconds
+
+
+def write_duration(seconds: float) -> str:
+    """As a person writes it in a file: `15m`, `2h`, `1h30m`, `2.5s`."""
+    if seconds != round(seconds) or seconds < 1:
+        return f"{seconds:g}s"
+    whole, text = round(seconds), ""
+    for unit, size in (("h", 3600), ("m", 60), ("s", 1)):
+        if whole >= size:
+            text += f"{whole // size}{unit}"
+            whole %= size
+    return text
 
 
 def format_duration(seconds: float) -> str:

@@ -6,7 +6,21 @@ from typing import Any
 
 import msgspec
 
-from ralph.config.settings import FIELDS, NOT_ACTED_ON, OPTIONS, default, is_duration
+from ralph.config.settings import FIELDS, NOT_ACTED_ON, OPTIONS, default, is_duration, is_list
+
+_DURATION: dict[str, Any] = {
+    "anyOf": [
+        {"type": "number", "minimum": 0},
+        {"type": "string", "pattern": r"^\s*(\d+(\.\d+)?|(\d+(\.\d+)?(ms|s|m|h|d))+)\s*$"},
+    ]
+}
+_ADAPTERS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": {
+        "type": ["object", "null"],
+        "properties": {"enabled": {"type": "boolean"}, "timeout": _DURATION},
+    },
+}
 
 
 def json_schema() -> dict[str, Any]:
@@ -33,12 +47,11 @@ def json_schema() -> dict[str, Any]:
 
 def _node(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
     if is_duration(name):
-        return {
-            "anyOf": [
-                {"type": "number", "minimum": 0},
-                {"type": "string", "pattern": r"^(\d+(\.\d+)?(ms|s|m|h|d)?)+$"},
-            ]
-        }
+        return dict(_DURATION)
+    if name == "adapters":
+        return dict(_ADAPTERS)
+    if is_list(name):  # one is a list of one
+        return {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "string"}]}
     (node,), components = msgspec.json.schema_components([FIELDS[name].type], ref_template="#/$defs/{name}")
     definitions.update(components)
     return dict(node)

@@ -52,6 +52,7 @@ class Settings(msgspec.Struct, frozen=True):
     pty: bool = False
     prompt: str | None = None
     prompt_file: str | None = None
+    cwd: str | None = None
     completion_promise: str | None = None
     max_iterations: Count = 100
     max_runtime: Seconds = 0.0
@@ -81,7 +82,7 @@ class Option(msgspec.Struct, frozen=True):
     #: keys in ralph.yml, the strongest first; the flat name always works
     keys: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
-    group: str = "Run"
+    group: str = ""
 
     @property
     def all_keys(self) -> tuple[str, ...]:
@@ -95,7 +96,7 @@ class Option(msgspec.Struct, frozen=True):
 OPTIONS: tuple[Option, ...] = (
     Option(
         "agent",
-        "Which agent: a name, or 'auto' for the first that is installed.",
+        "Which agent: a name, or 'auto' for the first that is installed [default: auto].",
         ("--agent",),
         "NAME",
         ("cli.backend",),
@@ -124,10 +125,10 @@ OPTIONS: tuple[Option, ...] = (
         keys=("cli.prompt_flag",),
     ),
     Option("agent_priority", "The order in which 'auto' looks for agents.", keys=("cli.agent_priority",)),
-    Option("adapters", "Settings of single agents: enabled (for 'auto'), timeout in seconds."),
+    Option("adapters", "Settings of single agents: enabled (for 'auto'), timeout of an iteration."),
     Option(
         "transcript",
-        "How to read the agent's output: auto, plain, rtf1 or another adapter.",
+        "How to read the agent's output: auto, plain, rtf1 or another adapter [default: auto].",
         ("--transcript",),
         "NAME",
         ("cli.transcript",),
@@ -135,7 +136,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "model",
-        "The model, passed to the agent by its own flag.",
+        "The model, passed to the agent by its own flag [default: the agent's].",
         ("--model",),
         "NAME",
         ("cli.model",),
@@ -143,7 +144,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "pty",
-        "Run the agent on a terminal of its own instead of pipes.",
+        "Run the agent on a terminal of its own instead of pipes [default: as it needs].",
         ("--pty",),
         keys=("cli.pty",),
         group="Agent",
@@ -158,6 +159,14 @@ OPTIONS: tuple[Option, ...] = (
         group="Prompt",
     ),
     Option(
+        "cwd",
+        "Where the agent works [default: here]. In ralph.yml it is seen from that file.",
+        ("--cwd",),
+        "DIR",
+        ("cli.cwd",),
+        group="Agent",
+    ),
+    Option(
         "completion_promise",
         "The line by which the agent says that all is done [default: <promise>COMPLETE</promise> or LOOP_COMPLETE].",
         ("--completion-promise",),
@@ -167,7 +176,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "verify",
-        "A check that ralph runs itself before it believes that the work is done. Can be given several times.",
+        "A check that ralph runs itself before it believes that the work is done. Can be given several times; "
+        "an empty one drops those of ralph.yml.",
         ("--verify",),
         "CMD",
         group="Completion",
@@ -194,20 +204,21 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "allowed_paths",
-        "What the agent may change: files, folders or patterns, separated by commas or given several times.",
+        "What the agent may change: files, folders or patterns, separated by commas or given several times "
+        "[default: everything].",
         ("--allowed-paths",),
         "PATHS",
         group="Completion",
     ),
     Option(
         "max_iterations",
-        "How many iterations at most [default: 100].",
+        "How many iterations at most [default: 100]; 0 is no limit.",
         keys=("event_loop.max_iterations",),
         group="Limits",
     ),
     Option(
         "max_runtime",
-        "How long the whole run may take, like 90s, 15m or 8h.",
+        "How long the whole run may take, like 90s, 15m or 8h [default: no limit].",
         ("--max-runtime",),
         "TIME",
         ("event_loop.max_runtime_seconds",),
@@ -215,7 +226,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "max_cost",
-        "Stop when the agent's reported cost reaches this many dollars.",
+        "Stop when the agent's reported cost reaches this many dollars [default: no limit].",
         ("--max-cost",),
         "USD",
         ("event_loop.max_cost_usd",),
@@ -223,7 +234,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "max_tokens",
-        "Stop when this many tokens were used.",
+        "Stop when this many tokens were used [default: no limit].",
         ("--max-tokens",),
         "N",
         ("event_loop.max_tokens",),
@@ -262,14 +273,20 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "sleep",
-        "Pause between iterations.",
+        "Pause between iterations [default: none].",
         ("--sleep",),
         "TIME",
         ("event_loop.cooldown_delay_seconds",),
         group="Limits",
     ),
     Option("interactive", "Ask between iterations whether to go on.", ("-i", "--interactive"), group="Screen"),
-    Option("ui", "What the screen shows: auto, rich, plain, json or quiet.", ("--ui",), "KIND", group="Screen"),
+    Option(
+        "ui",
+        "What the screen shows: auto, rich, plain, json or quiet [default: auto].",
+        ("--ui",),
+        "KIND",
+        group="Screen",
+    ),
 )
 
 BY_NAME: dict[str, Option] = {o.name: o for o in OPTIONS}

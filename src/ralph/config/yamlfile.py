@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,6 +11,8 @@ from ralph.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ruamel.yaml.error import MarkedYAMLError
 
 NAMES = ("ralph.yml", "ralph.yaml")
 
@@ -23,49 +26,79 @@ class Entry(msgspec.Struct, frozen=True):
 
 class YamlFile(msgspec.Struct, frozen=True):
     path: Path
-    #: dotted keys, two levels deep: `max_iterations`, `cli`, `cli.backend`
+    #: dotted keys, three levels deep: `max_iterations`, `cli`, `cli.backend`, `adapters.claude.timeout`
     entries: dict[str, Entry]
 
 
 def find_upward(start: Path) -> Path | None:
+    """The nearest ralph.yml. Whatever has that name counts: what it is, `load` says."""
     for folder in (start, *start.parents):
         for name in NAMES:
-            if (folder / name).is_file():
+            if os.path.lexists(folder / name):
                 return folder / name
     return None
 
 
-def load(path: Path) -> YamlFile:
-    """Reads a file; a broken one is a UsageError that says where."""
+def load(path: Path, shown: str) -> YamlFile:
+    """Reads a file; a broken one is a UsageError that says where. `shown` is its name in messages."""
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedMap
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from None
+    text = _text(path, shown)
     try:
         data = YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        raise UsageError(f"{path}{where}: this is not valid YAML: {error.problem or error.context}") from None
+        raise UsageError(f"{shown}{where}: this is not valid YAML: {_in_words(error)}") from None
     except (YAMLError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: this is not valid YAML: {str(error).splitlines()[0]}") from None
+        raise UsageError(f"{shown}: this is not valid YAML: {str(error).splitlines()[0]}") from None
     if data is None:
         return YamlFile(path, {})
     if not isinstance(data, CommentedMap):
-        raise UsageError(f"{path}:1: expected keys with values, like 'max_iterations: 20'")
+        raise UsageError(f"{shown}:1: expected keys with values, like 'max_iterations: 20'")
     entries: dict[str, Entry] = {}
-    for key, value in data.items():
-        entries[str(key)] = Entry(_plain(value), data.lc.key(key)[0] + 1)
-        if isinstance(value, CommentedMap):
-            for inner, inner_value in value.items():
-                entries[f"{key}.{inner}"] = Entry(_plain(inner_value), value.lc.key(inner)[0] + 1)
+    _flatten(data, "", 3, entries)
     return YamlFile(path, entries)
+
+
+def _text(path: Path, shown: str) -> str:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise UsageError(f"{shown}: there is no such file") from None
+    except IsADirectoryError:
+        raise UsageError(f"{shown}: this is a directory, not a file") from None
+    except OSError as error:
+        raise UsageError(f"{shown}: cannot be read: {error.strerror}") from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise UsageError(f"{shown}:{line}: this is not UTF-8 text (byte 0x{data[error.start]:02x})") from None
+
+
+def _in_words(error: MarkedYAMLError) -> str:
+    problem = str(error.problem or error.context)
+    if "'\\t'" in problem:
+        return "a tab; indent with spaces"
+    if "another document" in problem:
+        return "a second document ('---') begins here; one file is one document"
+    return problem
+
+
+def _flatten(data: Any, prefix: str, depth: int, entries: dict[str, Entry]) -> None:
+    from ruamel.yaml.comments import CommentedMap
+
+    for key, value in data.items():
+        try:
+            line = data.lc.key(key)[0] + 1
+        except KeyError:  # it came in by a merge (<<), which keeps no line
+            line = (data.lc.line or 0) + 1
+        entries[f"{prefix}{key}"] = Entry(_plain(value), line)
+        if depth > 1 and isinstance(value, CommentedMap):
+            _flatten(value, f"{prefix}{key}.", depth - 1, entries)
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,46 @@
+"""What a user sees of a bug in ralph itself: a sentence, and where the details are."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+import click
+
+
+def report(error: BaseException) -> None:
+    """Writes the details to a file and says which."""
+    summary = f"{type(error).__name__}: {error}".partition("\n")[0]
+    lines = [f"ralph: this is a bug in ralph, not in what you did: {summary}"]
+    path = _write(_details(error))
+    if path is not None:
+        lines.append(f"  The details are in {path}; please report them.")
+    lines.append("  With RALPH_DEBUG=1 they are shown here instead.")
+    click.echo("\n".join(lines), err=True)
+
+
+def _details(error: BaseException) -> str:
+    from ralph import __version__
+
+    # The command's name only: what follows it may be private, and the file is meant to be passed on.
+    command = next((a for a in sys.argv[1:] if not a.startswith("-")), "")
+    head = f"ralph {__version__}, Python {platform.python_version()}, {platform.platform()}\nralph {command}\n\n"
+    return head + "".join(traceback.format_exception(error))
+
+
+def _write(text: str) -> Path | None:
+    """Beside the journal if there is one, else where temporary files go."""
+    name = f"ralph-crash-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
+    for folder in (Path(".ralph"), Path(tempfile.gettempdir())):
+        try:
+            with (folder / name).open("x", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+        except OSError:
+            continue  # the other place, or no file at all: the sentence is told in any case
+        return folder / name
+    return None

@@ -1,0 +1,78 @@
+"""A value as somebody wrote it, to the type of its setting; what is wrong is said in words."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from ralph.config.durations import parse_duration
+from ralph.config.settings import FIELDS, Option, is_duration, is_list
+from ralph.errors import nearest
+
+_YES = frozenset({"1", "true", "yes", "on"})
+_NO = frozenset({"0", "false", "no", "off"})
+
+
+def convert(name: str, value: Any, *, strict: bool) -> Any:
+    """A value of the setting's type; ValueError says what was expected.
+
+    `strict` is for files, where a number is a number. Flags and variables are text.
+    """
+    if is_duration(name):
+        return parse_duration(value)
+    kind = FIELDS[name].type
+    if kind is bool and not strict and isinstance(value, str):
+        value = _truth(value)
+    if is_list(name) and isinstance(value, str):
+        value = [value]  # one is a list of one
+    try:
+        result = msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError:
+        raise ValueError(f"expected {expected(name, value)}") from None
+    if isinstance(result, float) and not math.isfinite(result):
+        raise ValueError(f"expected {expected(name, value)}")
+    return result
+
+
+def expected(name: str, value: Any = None) -> str:
+    """What a setting takes, in words."""
+    kind = FIELDS[name].type
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        choices = [member.value for member in kind]
+        return f"one of {', '.join(choices)}" + (nearest(value, choices) if isinstance(value, str) else "")
+    if kind is bool:
+        return "true or false"
+    if is_list(name):
+        return "a list of texts"
+    base = getattr(kind, "__origin__", kind)
+    if base in (int, float):
+        least = next((m.ge for m in getattr(kind, "__metadata__", ()) if m.ge is not None), None)
+        number = "a whole number" if base is int else "a number"
+        return number if least is None else f"{number} of {least:g} or more"
+    if isinstance(value, int | float):
+        return "a text (put it in quotes)"
+    return "a text"
+
+
+def split(option: Option, value: Any) -> Any:
+    """Flags and variables carry lists as text; paths may be separated by commas, an empty text is no item."""
+    if not is_list(option.name):
+        return value
+    items = [value] if isinstance(value, str) else list(value)
+    if option.name in ("allowed_paths", "agent_priority"):
+        items = [part.strip() for item in items for part in item.split(",")]
+    return [item for item in items if item.strip()]
+
+
+def short(value: Any) -> str:
+    """The value in a message, cut where it would fill the screen."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _truth(text: str) -> Any:
+    word = text.strip().lower()
+    return True if word in _YES else False if word in _NO else text

@@ -1,0 +1,137 @@
+"""What a ralph.yml says: its values, its mistakes and its keys that nobody acts on, each with its line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ralph.config.convert import convert, short
+from ralph.config.durations import parse_duration
+from ralph.config.settings import NOT_ACTED_ON, OPTIONS, SECTIONS, AdapterSettings, Option
+from ralph.errors import nearest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralph.config.yamlfile import Entry, YamlFile
+
+_BY_KEY: dict[str, Option] = {key: option for option in OPTIONS for key in option.all_keys}
+
+
+class FileLayer(msgspec.Struct):
+    """One file, read. `shown` is its name as the user should see it."""
+
+    shown: str
+    base: Path
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    #: line and text, so that they can be told in the order of the file
+    problems: list[tuple[int, str]] = []
+    remarks: list[tuple[int, str]] = []
+
+    def problem(self, line: int, text: str) -> None:
+        self.problems.append((line, f"{self.shown}:{line}: {text}"))
+
+    def remark(self, line: int, text: str) -> None:
+        self.remarks.append((line, f"{self.shown}:{line}: {text}"))
+
+
+def read_layer(file: YamlFile, shown: str) -> FileLayer:
+    layer = FileLayer(shown, file.path.parent, {}, {}, [], [])
+    for option in OPTIONS:
+        if option.name == "adapters":
+            _adapters(layer, file.entries)
+        else:
+            _setting(layer, option, file.entries)
+    _others(layer, file.entries)
+    layer.problems.sort()
+    layer.remarks.sort()
+    return layer
+
+
+def _setting(layer: FileLayer, option: Option, entries: dict[str, Entry]) -> None:
+    """The flat key comes first, and wins; the others are still checked."""
+    winner: tuple[str, int] | None = None
+    for key in option.all_keys:
+        entry = entries.get(key)
+        if entry is None or entry.value is None:
+            continue
+        try:
+            value = convert(option.name, entry.value, strict=True)
+        except ValueError as error:
+            layer.problem(entry.line, f"{key}: {error}, not {short(entry.value)}")
+            continue
+        if winner is not None:
+            layer.remark(entry.line, f"{key} is not used: {winner[0]} in line {winner[1]} is stronger")
+            continue
+        winner = (key, entry.line)
+        layer.values[option.name], layer.origins[option.name] = value, f"{layer.shown}:{entry.line}"
+
+
+def _adapters(layer: FileLayer, entries: dict[str, Entry]) -> None:
+    top = entries.get("adapters")
+    if top is None or top.value is None:
+        return
+    if not isinstance(top.value, dict):
+        layer.problem(top.line, f"adapters: expected names of agents with settings below, not {short(top.value)}")
+        return
+    found: dict[str, AdapterSettings] = {}
+    for name, body in top.value.items():
+        key = f"adapters.{name}"
+        line = entries[key].line
+        _check_name(layer, name, line)
+        if body is None:
+            continue
+        if not isinstance(body, dict):
+            layer.problem(line, f"{key}: expected enabled or timeout below it, not {short(body)}")
+            continue
+        found[name] = _adapter(layer, key, entries, list(body))
+    layer.values["adapters"], layer.origins["adapters"] = found, f"{layer.shown}:{top.line}"
+
+
+def _check_name(layer: FileLayer, name: str, line: int) -> None:
+    from ralph.agents import registry
+
+    known = {*registry.names(), *(alias for spec in registry.all_specs() for alias in spec.aliases)}
+    if name not in known:
+        layer.remark(line, f"adapters: there is no agent '{name}'{nearest(name, known)}; it is ignored")
+
+
+def _adapter(layer: FileLayer, key: str, entries: dict[str, Entry], names: list[str]) -> AdapterSettings:
+    enabled, timeout = True, None
+    for name in names:
+        entry = entries[f"{key}.{name}"]
+        try:
+            match name:
+                case "enabled" if isinstance(entry.value, bool):
+                    enabled = entry.value
+                case "enabled":
+                    raise ValueError("expected true or false")
+                case "timeout":
+                    timeout = parse_duration(entry.value)
+                case _:
+                    hint = nearest(name, ("enabled", "timeout"))
+                    layer.remark(entry.line, f"unknown key '{key}.{name}'{hint}; it is ignored")
+        except ValueError as error:
+            layer.problem(entry.line, f"{key}.{name}: {error}, not {short(entry.value)}")
+    return AdapterSettings(enabled, timeout)
+
+
+def _others(layer: FileLayer, entries: dict[str, Entry]) -> None:
+    """Keys that are no settings: known ones are named together, unknown ones one by one."""
+    idle: list[str] = []
+    for key, entry in entries.items():
+        parent = key.rpartition(".")[0]
+        if key in _BY_KEY or (parent and parent not in SECTIONS):
+            continue
+        if key in NOT_ACTED_ON:
+            idle.append(key)
+        elif key in SECTIONS:
+            if not isinstance(entry.value, dict | None):
+                layer.problem(entry.line, f"{key}: expected keys with values below it, not {short(entry.value)}")
+        else:
+            hint = nearest(key, [*_BY_KEY, *NOT_ACTED_ON, *SECTIONS])
+            layer.remark(entry.line, f"unknown key '{key}'{hint}; it is ignored")
+    if idle:
+        layer.remarks.append((0, f"{layer.shown}: known, but not acted on yet: {', '.join(idle)}"))
