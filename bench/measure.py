@@ -28,8 +28,12 @@ def ralph(*arguments: str) -> list[str]:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Without the settings of whoever runs the benchmarks."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("RALPH_", "GIT_", "XDG_", "AGENT_"))}
+    """Without the settings of whoever runs the benchmarks.
+
+    Python's are among them: with PYTHONDONTWRITEBYTECODE every start would compile ralph anew, which no installed
+    ralph does.
+    """
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("RALPH_", "GIT_", "XDG_", "AGENT_", "PYTHON"))}
     return kept | {"HOME": str(home), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
 
 
