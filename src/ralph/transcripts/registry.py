@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,8 @@ _NOT_ADAPTERS = frozenset({"base", "events", "meta", "registry", "safe"})
 @cache
 def names() -> tuple[str, ...]:
     """The names that `--transcript` takes, besides `auto`."""
+    import pkgutil
+
     import ralph.transcripts as package
 
     found = (m.name for m in pkgutil.iter_modules(package.__path__))
