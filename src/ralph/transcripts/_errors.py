@@ -30,6 +30,23 @@ _OVERLOADED = re.compile(
     re.IGNORECASE,
 )
 
+_WAIT = re.compile(
+    r"(?:retry|try again|resets?) (?:in|after) (?:about )?(\d+(?:\.\d+)?) ?"
+    r"(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)\b",
+    re.IGNORECASE,
+)
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def retry_after(message: str) -> float | None:
+    """The seconds that a limit's message asks to wait ("please retry in 2s"), if it says so plainly."""
+    found = _WAIT.search(message)
+    if found is None:
+        return None
+    unit = found.group(2).lower()
+    seconds = 0.001 if unit.startswith(("ms", "milli")) else _UNITS[unit[0]]
+    return float(found.group(1)) * seconds
+
 
 def classify(message: str, status: int | None = None) -> ErrorClass:
     """By HTTP status where one is known or named, else by the words."""

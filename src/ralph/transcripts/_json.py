@@ -28,6 +28,10 @@ class JsonAdapter(TranscriptAdapter):
         """The events of one JSON object. Fields may be missing, of another type, or new."""
         raise NotImplementedError
 
+    def recognises(self, value: dict[str, Any]) -> bool:
+        """Whether the first object in the output is of this format, and not JSON that an agent wrote as its words."""
+        return True
+
     def on_text(self, line: str) -> list[TranscriptEvent]:
         """A line that is no JSON: the agent's words in a text format, the CLI's noise in a JSON one."""
         return [Text(Tag.SYS if self.structured else Tag.AI, line)]
@@ -81,8 +85,11 @@ class JsonAdapter(TranscriptAdapter):
 
     def _decoded(self, value: Any, line: str) -> list[TranscriptEvent]:
         if isinstance(value, dict):
-            return self.on_object(value)
-        if isinstance(value, list) and value and all(isinstance(v, dict) for v in value):
+            if self.structured or self.recognises(value):
+                return self.on_object(value)
+            return self.on_text(line)
+        objects = isinstance(value, list) and value and all(isinstance(v, dict) for v in value)
+        if objects and (self.structured or self.recognises(value[0])):
             return [event for v in value for event in self.on_object(v)]
         return self.on_text(line)
 
