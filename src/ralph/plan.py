@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from ralph.agents.compose import arguments, choose_invocation
 from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation
 from ralph.config.settings import PromptMode, Settings
 from ralph.errors import UsageError
+from ralph.programs import which
 from ralph.transcripts import registry as transcripts
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _template_plan(resolved: Resolved, workdir: Path, command: str) -> Plan:
     if not command.strip():
         raise UsageError("--agent-cmd is empty: give it the command that runs your agent")
     resolved = _without_model(resolved, "--agent-cmd")
-    shell = shutil.which("bash")
+    shell = which("bash")
     base = [shell, "-lc"] if shell else ["sh", "-c"]
     name, why = transcripts.select(resolved.settings.transcript, None)
     return Plan(
@@ -214,7 +214,7 @@ def _program(resolved: Resolved, workdir: Path, what: str) -> str:
     """The program that `command` names."""
     command = resolved.settings.command or ""
     path = _expand(command, resolved.bases.get("command", workdir))
-    program = shutil.which(path)
+    program = which(path)
     if program is None:
         why = "is not executable" if Path(path).is_file() else "was not found"
         raise UsageError(f"{what} '{command}' ({resolved.origins['command']}) {why}")

@@ -1,6 +1,6 @@
 """Every setting, once: its type, its default, its flag, its environment variable, its keys in ralph.yml."""
 
-from __future__ import annotations
+# No `from __future__ import annotations` here: reading a hundred types back out of strings would slow every start.
 
 from enum import StrEnum
 from typing import Annotated, Any
