@@ -19,7 +19,7 @@ class LineFramer:
         if end < 0:
             self._hold(chunk)
             if self._held_size > self._max_line:
-                return [self._take()]
+                return [self._piece()]
             return []
         whole = chunk[:end]
         if self._held:
@@ -38,6 +38,19 @@ class LineFramer:
         if rest:
             self._held.append(rest)
             self._held_size += len(rest)
+
+    def _piece(self) -> str:
+        """What there is of a line that is too long, up to a whole character; a CR may belong to the line end."""
+        data = b"".join(self._held)
+        cut = len(data)
+        for back in range(1, 4):
+            if data[-back] & 0xC0 != 0x80:  # not a continuation byte: here the last character begins
+                cut -= back if data[-back] >= 0xC0 or data[-back] == 0x0D else 0
+                break
+        self._held.clear()
+        self._held_size = 0
+        self._hold(data[cut:])
+        return data[:cut].decode("utf-8", "replace")
 
     def _take(self) -> str:
         line = _text(b"".join(self._held))

@@ -10,7 +10,7 @@ stderr):
 
     {"op": "spawn", "argv": [...], "env": {...}, "cwd": "...", "pty": false}
     {"op": "end", "grace": 5.0}        TERM to all that is left, KILL after the grace
-    {"op": "kill"}                     KILL to all that is left
+    {"op": "kill"}                     no more grace: cuts short the "end" that is under way
 
 From the keeper:
 
@@ -169,19 +169,20 @@ class Keeper:
                 received = self.channel.receive()
                 if received is None:
                     break
+                # A "kill" that came together with its "end" leaves no grace; one that comes when all is over is
+                # not answered, as a second "gone" would be taken for the end of the next command.
+                urgent = any(message["op"] == "kill" for message in received[0])
                 for message in received[0]:
-                    self.handle(message, received[1])
+                    self.handle(message, received[1], urgent=urgent)
 
-    def handle(self, message: dict[str, object], fds: list[int]) -> None:
+    def handle(self, message: dict[str, object], fds: list[int], *, urgent: bool) -> None:
         match message["op"]:
             case "spawn":
                 self.spawn(message, fds)
                 for fd in fds:
                     os.close(fd)
             case "end":
-                self.end(float(str(message["grace"])))
-            case "kill":
-                self.end(0.0)
+                self.end(0.0 if urgent else float(str(message["grace"])))
 
     def spawn(self, message: dict[str, object], fds: list[int]) -> None:
         argv = [os.fsencode(a) for a in message["argv"]]  # type: ignore[attr-defined]
@@ -287,6 +288,7 @@ def _become(argv: list[bytes], env: dict[bytes, bytes], cwd: str, fds: list[int]
         signal.SIGHUP,
         signal.SIGQUIT,
         signal.SIGPIPE,
+        signal.SIGXFSZ,
         signal.SIGCHLD,
     ):
         signal.signal(number, signal.SIG_DFL)
@@ -301,10 +303,12 @@ def _exec(argv: list[bytes], env: dict[bytes, bytes]) -> None:
         os.execve(name, argv, env)
     denied = False
     for folder in env.get(b"PATH", os.fsencode(os.defpath)).split(b":"):
+        program = os.path.join(folder or b".", name)  # noqa: PTH118 - bytes
         try:
-            os.execve(os.path.join(folder or b".", name), argv, env)  # noqa: PTH118 - bytes
+            os.execve(program, argv, env)
         except (FileNotFoundError, NotADirectoryError):
-            continue
+            if os.path.exists(program):  # noqa: PTH110 - then it is its interpreter that is missing
+                raise
         except PermissionError:
             denied = True
     number = errno.EACCES if denied else errno.ENOENT

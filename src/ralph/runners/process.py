@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
 import msgspec
@@ -144,6 +145,8 @@ class Supervisor:
             time.sleep(0.02)
 
     def _ensure_keeper(self) -> Channel:
+        if self._keeper is not None and self._keeper.poll() is not None:
+            self.keeper_lost()  # between two commands
         if self._channel is None:
             ours, theirs = socket.socketpair()
             quiet = None if os.environ.get("RALPH_DEBUG") else subprocess.DEVNULL
@@ -428,8 +431,12 @@ def signal_name(number: int) -> str:
 def _refused(command: Command, number: int, what: str) -> Ended:
     program = command.argv[0][:200]
     match number:
-        case errno.ENOENT if what == command.cwd:
+        case errno.ENOENT if what == command.cwd[:500]:
             reason = f"the working directory is gone: {command.cwd}"
+        case errno.ENOTDIR | errno.EACCES if what == command.cwd[:500]:
+            reason = f"the working directory cannot be entered: {command.cwd} ({os.strerror(number)})"
+        case errno.ENOENT if what and Path(command.cwd, what).exists():
+            reason = f"'{program}' cannot be run: the interpreter that it names is missing"
         case errno.ENOENT | errno.ENOTDIR:
             reason = f"'{program}' was not found"
         case errno.EACCES:

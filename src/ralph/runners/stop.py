@@ -34,7 +34,8 @@ class StopSwitch:
     def __enter__(self) -> Self:
         self._wakeup_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self._before[number] = signal.signal(number, self._note)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup ralph run &` means what it says
+                self._before[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(

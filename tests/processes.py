@@ -1,0 +1,83 @@
+"""Finding processes that a test started: by a mark in their environment, which every descendant inherits."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pytest
+
+MARK = "TEST_PROCESS_MARK"
+
+
+def marked(value: str) -> dict[int, str]:
+    """Living processes (other than this one) that carry the mark, with their command lines."""
+    needle = f"{MARK}={value}".encode()
+    found = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and int(entry) != os.getpid():
+            try:
+                if needle in Path(f"/proc/{entry}/environ").read_bytes():
+                    found[int(entry)] = Path(f"/proc/{entry}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:  # it ended while we looked
+                continue
+    return found
+
+
+def alive(pid: int) -> bool:
+    """Whether a process exists and is not a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
+def zombies_of(parent: int) -> list[int]:
+    """Children that have ended and were never waited for."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                state, above = Path(f"/proc/{entry}/stat").read_bytes().rpartition(b")")[2].split()[:2]
+            except OSError:
+                continue
+            if state == b"Z" and int(above) == parent:
+                found.append(int(entry))
+    return found
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Waits until something holds; the bound is for a loaded machine, not for speed."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def read_pid(path: Path) -> int:
+    """A process id that a child writes to a file, once it is there."""
+    assert eventually(lambda: path.exists() and path.read_text().endswith("\n")), f"{path} was never written"
+    return int(path.read_text())
+
+
+@contextmanager
+def nothing_left_behind(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Whatever is started inside carries a mark; at the end none of it may be alive."""
+    value = uuid4().hex
+    monkeypatch.setenv(MARK, value)
+    yield value
+    gone = eventually(lambda: not marked(value), 10)
+    left = marked(value)
+    for pid in left:
+        os.kill(pid, 9)
+    assert gone, f"processes were left behind: {left}"
+    assert zombies_of(os.getpid()) == []
