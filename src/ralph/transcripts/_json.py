@@ -100,6 +100,10 @@ class JsonAdapter(TranscriptAdapter):
         return [meta.parse_error(f"not JSON: {reason}", line), Text(Tag.SYS, line)]
 
 
+#: No count is larger, but JSON may hold Infinity, NaN and integers of any length.
+_HUGE = 1 << 63
+
+
 # -- digging without surprises: a field that is missing or of another type is None
 
 
@@ -128,7 +132,7 @@ def get_int(value: Any, *keys: str) -> int | None:
     if isinstance(value, dict):
         for key in keys:
             inner = value.get(key)
-            if isinstance(inner, int | float) and not isinstance(inner, bool):
+            if isinstance(inner, int | float) and not isinstance(inner, bool) and -_HUGE < inner < _HUGE:
                 return int(inner)
     return None
 
@@ -137,6 +141,6 @@ def get_float(value: Any, *keys: str) -> float | None:
     if isinstance(value, dict):
         for key in keys:
             inner = value.get(key)
-            if isinstance(inner, int | float) and not isinstance(inner, bool):
+            if isinstance(inner, int | float) and not isinstance(inner, bool) and -_HUGE < inner < _HUGE:
                 return float(inner)
     return None
