@@ -90,15 +90,15 @@ def auto(
             continue
         program = find(spec)
         if program is None:
-            looked.append((spec, f"{_either(spec.commands)} not found in PATH"))
+            looked.append((spec, ""))
             continue
         works, version = probe(spec, program)
         if works:
             return Installed(spec, program, version)
         looked.append((spec, f"{program} does not answer to {' '.join(spec.version.args)}"))
-    lines = [f"  {s.name:<10} {why}\n  {'':<10} {_how_to_get(s)}" for s, why in looked]
+    lines = [f"  {s.name:<10} {_how_to_get(s)}" + (f" ({why})" if why else "") for s, why in looked]
     raise UsageError(
-        "no agent was found. These were looked for; install one of them:\n"
+        "no agent was found in PATH. These were looked for; install one of them:\n"
         + "\n".join(lines)
         + "\nOr name any other program: ralph run --agent-cmd 'COMMAND'. To see how it works first: ralph demo"
     )

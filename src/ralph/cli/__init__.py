@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -21,6 +22,10 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "tail": ("journal", "Show the end of a run; -f follows it."),
     "replay": ("replay", "Read recorded output through a transcript adapter."),
 }
+
+
+#: The disk or the device behind our output has had enough.
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
 class LazyGroup(click.Group):
@@ -74,6 +79,15 @@ def _invoke() -> object:
             return end.exit_code
 
 
+def _crashed(error: Exception) -> int:
+    if os.environ.get("RALPH_DEBUG"):
+        raise error
+    from ralph.cli.crash import report
+
+    report(error)
+    return 1
+
+
 def main() -> None:
     """Runs a command; whatever goes wrong, the user reads a sentence and not a traceback."""
     try:
@@ -96,11 +110,12 @@ def main() -> None:
         # Whoever read our output has gone away; say nothing, not even at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
-    except Exception as error:  # the top: a bug of ours is told in a sentence, its details are kept
-        if os.environ.get("RALPH_DEBUG"):
-            raise
-        from ralph.cli.crash import report
-
-        report(error)
-        code = 1
+    except OSError as error:
+        if error.errno not in _FULL:
+            code = _crashed(error)
+        else:
+            click.echo(f"ralph: the output cannot be written: {error.strerror}", err=True)
+            code = 1
+    except Exception as error:  # noqa: BLE001 - the top: a bug of ours is told in a sentence, its details are kept
+        code = _crashed(error)
     sys.exit(code if isinstance(code, int) else 0)

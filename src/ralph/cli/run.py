@@ -101,6 +101,7 @@ def execute(plan: Plan, source: PromptSource) -> int:
     from ralph.runners.process import Supervisor
     from ralph.runners.stop import StopSwitch
     from ralph.ui.ask import asker
+    from ralph.ui.guard import GuardedScreen
     from ralph.ui.screen import choose, create
 
     settings = plan.settings
@@ -109,7 +110,7 @@ def execute(plan: Plan, source: PromptSource) -> int:
     with RunLock(state.lock) as lock, JournalWriter(state, run_id) as journal, StopSwitch() as stop:
         lock.claim(run_id)
         journal.write_run(_facts(plan, source, run_id))
-        screen = create(settings.ui)
+        screen = GuardedScreen(create(settings.ui))
         live = choose(settings.ui) == "rich"
         try:
             with Supervisor(stop, tick=0.2 if live else 1.0) as supervisor:

@@ -196,7 +196,7 @@ def run_end(
 def _files(changes: Changes | None) -> str:
     if changes is None:
         return "unknown (the working directory is gone)"
-    lines = [describe_changes(changes)]
+    lines = [describe_changes(changes).removesuffix(" changed")]
     lines += [f"  {name}" for name in changes.files[:_FILES_SHOWN]]
     if len(changes.files) > _FILES_SHOWN:
         lines.append(f"  … and {len(changes.files) - _FILES_SHOWN} more")
@@ -211,7 +211,7 @@ def _next_step(end: str, run_id: str) -> str:
     look = f"ralph show {run_id}"
     match end:
         case "complete":
-            return f"{look} shows what happened; git diff shows what was made"
+            return f"{look} shows what happened"
         case "limit":
             return f"{look} shows what happened; run again to go on, with a higher limit if you want"
         case "replan":

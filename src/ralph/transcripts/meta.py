@@ -29,6 +29,12 @@ class Kind(StrEnum):
     VERDICT = "verdict"
 
 
+#: Kinds that no agent's transcript may bring in.
+OURS = frozenset(
+    {Kind.RUN_START, Kind.ITERATION_START, Kind.ITERATION_END, Kind.VERIFY, Kind.NOTICE, Kind.RUN_END, Kind.VERDICT}
+)
+
+
 class ErrorClass(StrEnum):
     """What went wrong, as far as a CLI tells; the values are names of outcomes."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ralph.transcripts import meta
 from ralph.transcripts.base import Capabilities, TranscriptAdapter
-from ralph.transcripts.events import EventError, Tag, Text, TranscriptEvent, decode
+from ralph.transcripts.events import EventError, Meta, Tag, Text, TranscriptEvent, decode
 
 SENTINEL = "@@RALPH@@ "
 _LENGTH = len(SENTINEL)
@@ -22,6 +22,8 @@ class Rtf1Adapter(TranscriptAdapter):
         except EventError as error:
             return [meta.parse_error(f"not an RTF1 event: {error}", line), Text(Tag.SYS, line)]
         self.structured = True
+        if isinstance(event, Meta) and event.meta.get("kind") in meta.OURS:
+            return [meta.unknown(event.meta)]  # what only ralph may say: an agent does not end a run by claiming so
         return [event]
 
 

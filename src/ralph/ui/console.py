@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ralph.config.durations import format_duration
-from ralph.ui.render import Renderer
+from ralph.ui.render import Renderer, safe
 
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
@@ -112,6 +112,6 @@ def status_text(status: Status) -> str:
     parts = [f"iteration {status.iteration}{of}", format_duration(status.elapsed)]
     parts.append(f"{status.tokens:,} tokens" if status.tokens is not None else "tokens unknown")
     parts.append(f"${status.cost:.4f}" if status.cost is not None else "cost unknown")
-    parts.append(f"{status.tools} tools" + (f" (now {status.open_tool[:20]})" if status.open_tool else ""))
+    parts.append(f"{status.tools} tools" + (f" (now {safe(status.open_tool[:20])})" if status.open_tool else ""))
     parts.append(f"last output {format_duration(status.silent)} ago")
     return " · ".join(parts)

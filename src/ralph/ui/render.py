@@ -21,7 +21,7 @@ from ralph.transcripts.meta import Kind
 #: A longer line is cut on the screen; the journal has it whole.
 MAX_SHOWN = 4000
 _TOOL_LINES = 12
-_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def safe(text: str) -> str:
@@ -62,7 +62,8 @@ class Renderer:
             case UsageEvent():
                 return []
             case Meta(meta=fields):
-                return _meta(fields)
+                # Whatever a field holds, and whoever wrote it: nothing of it may control the terminal.
+                return [(safe(label), safe(text)) for label, text in _meta(fields)]
         return []
 
     def _output(self, tool_id: str, text: str) -> list[tuple[str, str]]:
@@ -108,7 +109,7 @@ def _meta(fields: dict[str, Any]) -> list[tuple[str, str]]:
                 ("HEAD", f"Iteration {fields.get('n')}{of}"),
                 (
                     "PROMPT",
-                    f"{fields.get('prompt_chars', 0):,} characters from {safe(str(fields.get('prompt_from')))}",
+                    f"{_number(fields.get('prompt_chars'))} characters from {fields.get('prompt_from')}",
                 ),
             ]
         case Kind.ITERATION_END:
@@ -120,22 +121,22 @@ def _meta(fields: dict[str, Any]) -> list[tuple[str, str]]:
         case Kind.VERDICT:
             return _verdict(fields)
         case Kind.NOTICE:
-            return [("SYS", safe(line)) for line in str(fields.get("text")).splitlines()]
+            return [("SYS", line) for line in str(fields.get("text")).splitlines()]
         case Kind.RETRY:
-            return [("SYS", f"retrying: {safe(str(fields.get('message')))}")]
+            return [("SYS", f"retrying: {fields.get('message')}")]
         case Kind.ERROR:
-            return [("SYS", f"error ({fields.get('class')}): {safe(str(fields.get('message')))}")]
+            return [("SYS", f"error ({fields.get('class')}): {fields.get('message')}")]
         case Kind.RATE_LIMIT:
-            return [("SYS", f"rate limit: {safe(str(fields.get('message') or 'reached'))}")]
+            return [("SYS", f"rate limit: {fields.get('message') or 'reached'}")]
         case Kind.PARSE_ERROR:
-            return [("SYS", f"not understood: {safe(str(fields.get('message')))}")]
+            return [("SYS", f"not understood: {fields.get('message')}")]
         case _:
             return []
 
 
 def _run_start(fields: dict[str, Any]) -> list[tuple[str, str]]:
     version = f" {fields['version']}" if fields.get("version") else ""
-    cwd = safe(str(fields.get("cwd")))
+    cwd = fields.get("cwd")
     return [
         ("HEAD", f"ralph run {fields.get('run')}"),
         (
@@ -148,30 +149,27 @@ def _run_start(fields: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _iteration_end(fields: dict[str, Any]) -> list[tuple[str, str]]:
     lines: list[tuple[str, str]] = []
-    if fields.get("plan"):
-        lines.append(("PLAN", safe(fields["plan"])))
-    if fields.get("actions"):
-        lines.append(("ACTIONS", safe(fields["actions"])))
-    if fields.get("report"):
-        lines.append(("REPORT", safe(fields["report"])))
-    what = safe(str(fields.get("outcome")))
+    for callout in ("plan", "actions", "report"):
+        if fields.get(callout):
+            lines.append((callout.upper(), str(fields[callout])))
+    what = str(fields.get("outcome"))
     if fields.get("outcome") != "ok":
-        what += f": {safe(str(fields.get('why')))}"
-    took = format_duration(float(fields.get("seconds") or 0))
-    lines.append(("RALPH", f"iteration {fields.get('n')} {what} · {took} · {safe(str(fields.get('progress')))}"))
-    lines.append(("RALPH", f"→ {safe(str(fields.get('next')))}"))
+        what += f": {fields.get('why')}"
+    took = _time(fields.get("seconds"))
+    lines.append(("RALPH", f"iteration {fields.get('n')} {what} · {took} · {fields.get('progress')}"))
+    lines.append(("RALPH", f"→ {fields.get('next')}"))
     return lines
 
 
 def _verify(fields: dict[str, Any]) -> list[tuple[str, str]]:
     sign = "✓" if fields.get("ok") else "✗"
     when = "before the run" if fields.get("baseline") else "now"
-    lines = [("VERIFY", f"{sign} {safe(str(fields.get('command')))} ({when}: {safe(str(fields.get('why')))})")]
+    lines = [("VERIFY", f"{sign} {fields.get('command')} ({when}: {fields.get('why')})")]
     if fields.get("note"):
-        lines.append(("VERIFY", f"  {safe(str(fields['note']))}"))
+        lines.append(("VERIFY", f"  {fields['note']}"))
     if not fields.get("ok") and not fields.get("baseline"):
         tail = str(fields.get("tail") or "").splitlines()[-_TOOL_LINES:]
-        lines += [("VERIFY", f"  │ {safe(line)}") for line in tail]
+        lines += [("VERIFY", f"  │ {line}") for line in tail]
     return lines
 
 
@@ -179,10 +177,10 @@ def _verdict(fields: dict[str, Any]) -> list[tuple[str, str]]:
     usage = ", ".join(f"{k} {v}" for k, v in (fields.get("usage") or {}).items()) or "unknown"
     tools = ", ".join(f"{v} {k}" for k, v in (fields.get("tools") or {}).items())
     done = "complete" if fields.get("completed") else "not complete"
-    session = safe(str(fields.get("session_id") or "unknown"))
+    session = fields.get("session_id") or "unknown"
     return [
-        ("RALPH", f"{fields.get('outcome')}, {done}: {safe(str(fields.get('why')))}"),
-        ("RALPH", f"tools: {tools} · usage: {safe(usage)} · session: {session}"),
+        ("RALPH", f"{fields.get('outcome')}, {done}: {fields.get('why')}"),
+        ("RALPH", f"tools: {tools} · usage: {usage} · session: {session}"),
     ]
 
 
@@ -194,6 +192,16 @@ def _run_end(fields: dict[str, Any]) -> list[tuple[str, str]]:
             f"{str(fields.get('end')).replace('_', ' ').capitalize()} (exit code {fields.get('exit_code')})",
         ),
     ]
-    for name, value in (fields.get("summary") or {}).items():
-        lines += [(name if n == 0 else "", safe(part)) for n, part in enumerate(str(value).split("\n"))]
+    summary: dict[str, Any] = fields.get("summary") or {}
+    width = max((len(name) for name in summary), default=0)
+    for name, value in summary.items():
+        lines += [(f"{'' if n else name:<{width}}", part) for n, part in enumerate(str(value).split("\n"))]
     return lines
+
+
+def _number(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else "?"
+
+
+def _time(value: Any) -> str:
+    return format_duration(value) if isinstance(value, int | float) else "?"
