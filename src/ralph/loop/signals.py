@@ -18,6 +18,7 @@ class Markers(msgspec.Struct, frozen=True):
     @classmethod
     def configured(cls, promise: str | None) -> Markers:
         """A configured promise replaces the default ones; it counts bare and in promise tags."""
+        promise = (promise or "").strip()
         if not promise:
             return cls()
         wrapped = promise if promise.startswith("<") else f"<promise>{promise}</promise>"
@@ -73,15 +74,18 @@ class FinalMessage:
     def _note_last(self, text: str) -> None:
         last = text.rstrip()
         if last:
-            self.last_line = last.rpartition("\n")[2][-self._longest :].strip() if len(last) > 200 else last
+            # Its beginning is enough: no marker is as long as what is kept.
+            self.last_line = last.rpartition("\n")[2].strip()[: self._longest] if len(last) > 200 else last
 
     def _feed_line(self, line: str) -> None:
         self._note_last(line)
         bare = line.strip() if len(line) <= self._longest + 1000 else ""
         if bare.startswith(_FENCES):
+            fence = bare[: len(bare) - len(bare.lstrip(bare[0]))]
             if not self._fence:
-                self._fence = bare[:3]
-            elif bare.startswith(self._fence) and not bare.strip(self._fence[0]):
+                if fence[0] == "~" or "`" not in bare[len(fence) :]:  # else it is `code` within a line
+                    self._fence = fence
+            elif bare == fence and fence.startswith(self._fence):  # as long as the opening one, or longer
                 self._fence = ""
             return
         if self._fence:

@@ -137,8 +137,8 @@ class Channel:
                 break
             messages.append(json.loads(self._buffer[4 : 4 + size]))
             self._buffer = self._buffer[4 + size :]
-        if not messages:
-            return [], []
+        if not any(message.get("op") == "spawn" for message in messages):
+            return messages, []  # descriptors that came along belong to a spawn whose body is still on its way
         fds, self._fds = self._fds, []
         return messages, fds
 
