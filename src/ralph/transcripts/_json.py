@@ -16,6 +16,11 @@ _CLOSING = {"{": "}", "[": "]"}
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])")
 
 
+def strip_escapes(line: str) -> str:
+    """A line as it reads: without a terminal's escape sequences and carriage return."""
+    return (_ESCAPES.sub("", line) if "\x1b" in line else line).rstrip("\r")
+
+
 class JsonAdapter(TranscriptAdapter):
     """Decodes lines; a subclass translates objects (`on_object`) and says what other lines are (`on_text`)."""
 

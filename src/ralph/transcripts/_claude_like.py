@@ -1,0 +1,356 @@
+"""The schema of Claude Code's stream-json, which other agents and wrappers speak as well.
+
+A subclass adds what is its own: types to `handlers`, subtypes in `on_system`, its way to say how a tool ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ralph.transcripts import meta
+from ralph.transcripts._claude_errors import error_class, reset_time
+from ralph.transcripts._claude_stream import MessageStream
+from ralph.transcripts._claude_tools import ToolCalls, text_of
+from ralph.transcripts._claude_usage import RunUsage
+from ralph.transcripts._errors import retry_after
+from ralph.transcripts._json import JsonAdapter, get_dict, get_float, get_int, get_list, get_str
+from ralph.transcripts.base import Capabilities
+from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, TranscriptEvent, UsageEvent
+from ralph.transcripts.meta import ErrorClass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Events: TypeAlias = list[TranscriptEvent]
+
+#: The model that Claude names when it speaks in the agent's place.
+SYNTHETIC = "<synthetic>"
+_NO_CONTENT = "(no content)"
+_ASKING = frozenset({"AskUserQuestion", "ask_user_question"})
+_NOISE = frozenset(
+    {
+        "control_request",
+        "control_response",
+        "keep_alive",
+        "ping",
+        "prompt_suggestion",
+        "streamlined_text",
+        "streamlined_tool_use_summary",
+        "summary",
+        "tool_progress",
+        "tool_use_summary",
+    }
+)
+_NOISE_SUBTYPES = frozenset({"status", "thinking_tokens", "session_state_changed", "files_persisted"})
+_NOISE_PREFIXES = ("task_", "hook_")
+
+
+class ClaudeLikeAdapter(JsonAdapter):
+    capabilities = Capabilities(
+        supports_roles=True, supports_tool_events=True, supports_usage_events=True, supports_prompt_hiding=True
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tools = ToolCalls()
+        self.usage = RunUsage()
+        self.stream = MessageStream(self.tools, self.usage)
+        self.session: str | None = None
+        self.model: str | None = None
+        #: the CLI's last word about an error or a retry, if nothing good has followed it
+        self.trouble: tuple[str, ErrorClass] | None = None
+        self.ended = False
+        self._said_by_cli = ""
+        self._resets_at: float | None = None
+        self.handlers: dict[str, Callable[[dict[str, Any]], Events]] = {
+            "assistant": self.on_assistant,
+            "user": self.on_user,
+            "stream_event": self._stream_event,
+            "content_block_delta": self._bare_event,
+            "system": self._system,
+            "result": self.on_result,
+            "rate_limit_event": self._rate_limit,
+            "error": self._error,
+            "message": lambda value: self.on_assistant({"message": value}),
+            "message_start": self._bare_event,
+            "content_block_start": self._bare_event,
+            "content_block_stop": self._bare_event,
+            "message_delta": self._bare_event,
+            "message_stop": self._message_stop,
+            "auth_status": self._auth_status,
+        }
+
+    # -- lines
+
+    def recognises(self, value: dict[str, Any]) -> bool:
+        kind = value.get("type")
+        return isinstance(kind, str) and (kind in self.handlers or kind in _NOISE or "session_id" in value)
+
+    def on_object(self, value: dict[str, Any]) -> Events:
+        self.structured = True
+        kind = value.get("type")
+        handler = self.handlers.get(kind) if isinstance(kind, str) else None
+        if self.session is None and (found := get_str(value, "session_id")):
+            self.session = found
+            started: Events = [meta.session(found, get_str(value, "model"))]
+            return started + self._handle(handler, value)
+        return self._handle(handler, value)
+
+    def _handle(self, handler: Callable[[dict[str, Any]], Events] | None, value: dict[str, Any]) -> Events:
+        if handler is not None:
+            return handler(value)
+        return [] if value.get("type") in _NOISE else [meta.unknown(value)]
+
+    def flush(self) -> Events:
+        events = super().flush() + self.stream.close()
+        if self.structured and not self.ended:
+            message, kind = self.trouble or ("", ErrorClass.FAILED)
+            end = "the output ends without a result"
+            events.append(meta.error(f"{end}, after: {message}" if message else end, kind))
+        return events
+
+    # -- messages
+
+    def on_assistant(self, value: dict[str, Any]) -> Events:
+        message = value.get("message")
+        if type(message) is not dict:
+            return [meta.unknown(value)]
+        content = message.get("content")
+        if type(content) is not list:
+            content = [{"type": "text", "text": content}] if isinstance(content, str) else []
+        model = message.get("model")
+        synthetic = model == SYNTHETIC or value.get("isApiErrorMessage") is True
+        nested = value.get("parent_tool_use_id") is not None
+        if not synthetic:
+            self.trouble = None
+            self.usage.message(message)
+            if not nested and isinstance(model, str):
+                self.model = model
+        events: Events = []
+        for block in content:
+            kind = block.get("type") if type(block) is dict else None
+            if kind == "text":
+                text = block.get("text")
+                if isinstance(text, str) and text:
+                    events += self._words(text, value, synthetic=synthetic, nested=nested)
+            elif kind == "thinking":
+                thought = block.get("thinking")
+                if isinstance(thought, str) and thought:
+                    events += [Text(Tag.THINK, thought)] if nested else self.stream.thoughts.full(thought)
+            elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
+                if not nested:
+                    events += self.stream.close()
+                events += self.tools.start(block)
+            elif isinstance(kind, str) and kind.endswith("tool_result"):
+                events += self._tool_result(block, value)
+            elif kind != "redacted_thinking":
+                events.append(meta.unknown(block))
+        return events
+
+    def _words(self, text: str, value: dict[str, Any], *, synthetic: bool, nested: bool) -> Events:
+        if synthetic:
+            self._said_by_cli = text
+            kind = error_class(text, get_str(value, "error"))
+            self.trouble = (text, kind)
+            return [
+                *self.stream.close(),
+                Text(Tag.SYS, text),
+                *self._limit_end(text, kind, get_str(value, "timestamp")),
+            ]
+        if nested or text == _NO_CONTENT:
+            return [Text(Tag.SYS, text)]
+        return self.stream.words.full(text)
+
+    def on_user(self, value: dict[str, Any]) -> Events:
+        content = get_dict(value, "message").get("content", value.get("content"))
+        nested = value.get("parent_tool_use_id") is not None
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        events: Events = []
+        for block in blocks:
+            kind = block.get("type") if isinstance(block, dict) else None
+            if isinstance(kind, str) and kind.endswith("tool_result"):
+                events += self._tool_result(block, value, alone=len(blocks) == 1)
+            elif text := text_of(block):
+                # What anybody but the agent says to it begins a new message; an interruption is the CLI's word.
+                tag = Tag.SYS if nested or text.startswith("[Request interrupted") else Tag.PROMPT
+                events += [*self.stream.close(), Text(tag, text)]
+        return events
+
+    def _tool_result(self, block: dict[str, Any], value: dict[str, Any], *, alone: bool = True) -> Events:
+        text = text_of(block.get("content"))
+        details = get_dict(value, "tool_use_result") if alone else {}
+        status, text = self.tool_status(block, details, text)
+        duration = get_int(details, "durationMs", "totalDurationMs", "duration_ms")
+        return self.tools.end(get_str(block, "tool_use_id", "id"), text, status, duration)
+
+    def tool_status(self, block: dict[str, Any], details: dict[str, Any], text: str) -> tuple[ToolStatus, str]:
+        """How a call ended, and its output. Success is told by the absence of `is_error`."""
+        failed = bool(block.get("is_error")) or details.get("interrupted") is True
+        return (ToolStatus.FAIL if failed else ToolStatus.OK), text
+
+    # -- fragments
+
+    def _stream_event(self, value: dict[str, Any]) -> Events:
+        if value.get("parent_tool_use_id") is not None:
+            return []  # a subagent's fragments: its whole messages follow
+        event = value.get("event")
+        return self._bare_event(event) if type(event) is dict else [meta.unknown(value)]
+
+    def _bare_event(self, value: dict[str, Any]) -> Events:
+        if value.get("type") == "error":
+            message, kind = _error_of(value)
+            return [meta.error(message, kind, fatal=False)]  # the CLI will try again, or say that it gives up
+        events = self.stream.feed(value)
+        if self.stream.model:
+            self.model = self.stream.model
+        if events:
+            self.trouble = None
+        return events
+
+    def _message_stop(self, value: dict[str, Any]) -> Events:
+        """The end of a bare stream; some wrappers put the whole message into it."""
+        events = self.stream.feed(value)
+        if isinstance(value.get("message"), dict):
+            events += self.on_assistant(value)
+        self.ended = True
+        return events + self.stream.close()
+
+    # -- the CLI's own words
+
+    def _system(self, value: dict[str, Any]) -> Events:
+        subtype = value.get("subtype")
+        return self.on_system(value, subtype if isinstance(subtype, str) else "")
+
+    def on_system(self, value: dict[str, Any], subtype: str) -> Events:
+        match subtype:
+            case "init":
+                self.model = get_str(value, "model") or self.model
+                session = get_str(value, "session_id")
+                if session and session != self.session:
+                    self.session = session
+                    return [meta.session(session, self.model)]
+                return []
+            case "api_retry":
+                return self._api_retry(value)
+            case "permission_denied":
+                message = get_str(value, "message") or f"{get_str(value, 'tool_name') or 'a tool'} was refused"
+                return [meta.error(message, ErrorClass.PERMISSION_DENIED, fatal=False)]
+            case "compact_boundary":
+                return [Text(Tag.SYS, "the conversation was compacted")]
+            case _ if subtype in _NOISE_SUBTYPES or subtype.startswith(_NOISE_PREFIXES):
+                return []
+        return [meta.unknown(value)]
+
+    def _api_retry(self, value: dict[str, Any]) -> Events:
+        name, status = get_str(value, "error"), get_int(value, "error_status")
+        message = " ".join(str(part) for part in (status, name) if part is not None) or "the request failed"
+        kind = error_class("", name, status)
+        self.trouble = (message, kind)
+        attempt, delay = get_int(value, "attempt"), get_int(value, "retry_delay_ms")
+        return [meta.retry(message, kind, attempt=attempt, delay_ms=delay)]
+
+    def _rate_limit(self, value: dict[str, Any]) -> Events:
+        info = get_dict(value, "rate_limit_info")
+        self._resets_at = get_float(info, "resetsAt", "resets_at", "reset")
+        if (get_str(info, "status") or "allowed").startswith("allowed"):
+            return []  # said with every turn; it matters only if the limit is hit
+        self.trouble = ("the limit is reached", ErrorClass.RATE_LIMITED)
+        return [meta.rate_limit(self._resets_at, get_str(info, "rateLimitType"))]
+
+    def _limit_end(self, message: str, kind: ErrorClass, timestamp: str | None) -> Events:
+        if kind is not ErrorClass.RATE_LIMITED:
+            return []
+        end = reset_time(message, timestamp) or self._resets_at
+        wait = None if end else retry_after(message)
+        return [meta.rate_limit(end, message, retry_after=wait)] if end or wait else []
+
+    def _auth_status(self, value: dict[str, Any]) -> Events:
+        problem = get_str(value, "error")
+        return [meta.error(problem, ErrorClass.AUTH)] if problem else []
+
+    def _error(self, value: dict[str, Any]) -> Events:
+        message, kind = _error_of(value)
+        self.trouble = (message, kind)
+        return [*self.stream.close(), meta.error(message, kind), *self._limit_end(message, kind, None)]
+
+    # -- the last word
+
+    def on_result(self, value: dict[str, Any]) -> Events:
+        events = self.stream.close()
+        self.ended = True
+        said = self.stream.words.said
+        result = value.get("result")
+        text = result if isinstance(result, str) else get_str(result, "output", "text", "result") or ""
+        new = bool(text) and not said.repeats(text)
+        failed = is_failure(value)
+        if new and failed:
+            if text != self._said_by_cli:
+                events.append(Text(Tag.SYS, text))
+        elif new:
+            tag = Tag.SYS if text == _NO_CONTENT else Tag.AI
+            if tag is Tag.AI:
+                said.add(text)
+            events.append(Text(tag, text))
+        usage = self.usage.result(value, self.model)
+        if usage is not None:
+            events.append(UsageEvent(usage))
+        if not failed:
+            return events + self._good_result(value)
+        reason, kind = self.failure(value, text if new else "")
+        if text != self._said_by_cli:
+            events += self._limit_end(reason, kind, get_str(value, "timestamp"))
+        return [*events, _result(value, ok=False, reason=reason, kind=kind)]
+
+    def _good_result(self, value: dict[str, Any]) -> Events:
+        denials = [get_str(d, "tool_name") or "a tool" for d in get_list(value, "permission_denials")]
+        if not denials:
+            return [_result(value, ok=True)]
+        names = ", ".join(dict.fromkeys(denials))
+        if all(name in _ASKING for name in denials):
+            return [_result(value, ok=False, reason="the agent asked a question", kind=ErrorClass.QUESTION)]
+        return [_result(value, ok=False, reason=f"refused: {names}", kind=ErrorClass.PERMISSION_DENIED)]
+
+    def failure(self, value: dict[str, Any], text: str) -> tuple[str, ErrorClass]:
+        """Why a failed run failed: what the CLI says (`text` is not the agent's), or what it said before."""
+        if "max_turns" in (get_str(value, "subtype") or ""):
+            told = next((e for e in get_list(value, "errors") if isinstance(e, str)), "")
+            return told or "the maximum number of turns was reached", ErrorClass.FAILED
+        errors = [text_of(e) or get_str(e, "message") or "" for e in get_list(value, "errors")]
+        message, kind = _error_of(value) if value.get("error") else ("", ErrorClass.FAILED)
+        message = text or message or "\n".join(e for e in errors if e)
+        status, name = get_int(value, "api_error_status"), get_str(value, "terminal_reason")
+        if message:
+            told = error_class(message, name, status)
+            kind = told if told is not ErrorClass.FAILED else kind
+        if self.trouble is not None and (kind is ErrorClass.FAILED or not message):
+            before, kind = self.trouble
+            message = message or before
+        return message or get_str(value, "subtype") or "the run failed", kind
+
+
+def is_failure(value: dict[str, Any]) -> bool:
+    """Older releases say `is_error: false` beside an error subtype, and `success` beside `is_error: true`."""
+    subtype = get_str(value, "subtype") or ""
+    aborted = (get_str(value, "terminal_reason") or "").startswith("aborted")
+    return bool(value.get("is_error")) or subtype.startswith("error") or bool(value.get("error")) or aborted
+
+
+def _error_of(value: dict[str, Any]) -> tuple[str, ErrorClass]:
+    """An `error` that is a string, or an object as the provider's API has it."""
+    inner = value.get("error")
+    if isinstance(inner, str) and inner:
+        return inner, error_class(inner, inner)
+    name = get_str(inner, "type", "code")
+    message = get_str(inner, "message") or get_str(value, "message") or name or "the agent reported an error"
+    return message, error_class(message, name, get_int(inner, "status", "code"))
+
+
+def _result(value: dict[str, Any], *, ok: bool, reason: str | None = None, kind: ErrorClass | None = None) -> Meta:
+    return meta.result(
+        ok=ok,
+        reason=reason,
+        error_class=kind,
+        subtype=get_str(value, "subtype"),
+        duration_ms=get_int(value, "duration_ms"),
+        num_turns=get_int(value, "num_turns"),
+    )

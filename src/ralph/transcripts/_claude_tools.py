@@ -1,0 +1,62 @@
+"""Tool calls in the schema of Claude Code: exactly one start and one end each, whatever the lines repeat."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ralph.transcripts._json import get_str
+from ralph.transcripts.events import ToolCall, ToolEnd, ToolOutput, ToolRef, ToolResult, ToolStart
+
+if TYPE_CHECKING:
+    from ralph.transcripts.events import ToolStatus, TranscriptEvent
+
+
+class ToolCalls:
+    def __init__(self) -> None:
+        self._open: dict[str, str] = {}
+        self._known: set[str] = set()
+
+    def start(self, block: dict[str, Any]) -> list[TranscriptEvent]:
+        """From a `tool_use` block; nothing if this call is known already."""
+        call = get_str(block, "id") or f"call-{len(self._known) + 1}"
+        if call in self._known:
+            return []
+        given = block.get("input")
+        return [self._begin(call, get_str(block, "name") or "tool", given if isinstance(given, dict) else None)]
+
+    def end(
+        self, call: str | None, text: str, status: ToolStatus, duration_ms: int | None = None
+    ) -> list[TranscriptEvent]:
+        if call is None:
+            call = next(iter(self._open), f"call-{len(self._known) + 1}")
+        events: list[TranscriptEvent] = []
+        if call not in self._open:
+            if call in self._known:
+                return []
+            events.append(self._begin(call, "tool", None))
+        name = self._open.pop(call)
+        if text:
+            events.append(ToolOutput(ToolRef(call, name), text))
+        events.append(ToolEnd(ToolResult(call, status, duration_ms, name)))
+        return events
+
+    def _begin(self, call: str, name: str, given: dict[str, Any] | None) -> ToolStart:
+        self._known.add(call)
+        self._open[call] = name
+        return ToolStart(ToolCall(call, name, given))
+
+
+def text_of(content: Any) -> str:
+    """The text of a block, of a list of blocks, or of a plain string."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(part for part in map(text_of, content) if part)
+    if isinstance(content, dict):
+        text = get_str(content, "text", "content", "output")
+        if text is None and isinstance(content.get("content"), list):
+            return text_of(content["content"])
+        if text is None and content.get("type") not in (None, "text"):
+            return f"[{content['type']}]"
+        return text or ""
+    return ""

@@ -1,0 +1,124 @@
+"""Token counts in the schema that Claude Code shares with others: per message, and for the run in its result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ralph.transcripts._json import get_dict, get_float, get_int, get_str
+from ralph.transcripts.events import Usage
+
+
+def read_usage(value: dict[str, Any], model: str | None = None) -> Usage | None:
+    """One `usage` object. Its `input_tokens` leave out what was read from or written to the cache; ours do not."""
+    fresh = get_int(value, "input_tokens")
+    read = get_int(value, "cache_read_input_tokens")
+    written = get_int(value, "cache_creation_input_tokens")
+    output = get_int(value, "output_tokens")
+    if fresh is None and output is None:
+        return None
+    return Usage(
+        prompt_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
+        completion_tokens=output,
+        model=model,
+        cached_tokens=read,
+        cache_write_tokens=written,
+        reasoning_tokens=get_int(get_dict(value, "output_tokens_details"), "thinking_tokens"),
+        total_tokens=get_int(value, "total_tokens"),
+    )
+
+
+def main_model(models: dict[str, Any]) -> str | None:
+    """The model that cost most, of those in `modelUsage`: the others did small things on the side."""
+    names = [name for name, used in models.items() if isinstance(used, dict)]
+    return max(names, key=lambda n: get_float(models[n], "costUSD") or 0.0, default=None)
+
+
+class RunUsage:
+    """Adds up a run without counting anything twice."""
+
+    def __init__(self) -> None:
+        self._messages: dict[str, dict[str, Any]] = {}
+        self._current = ""
+        self._last: Usage | None = None
+        self._cost: float | None = None
+
+    def message(self, message: dict[str, Any]) -> None:
+        """The counts of a message. They grow with each of its lines, so the last ones replace those before."""
+        usage = message.get("usage")
+        if type(usage) is dict:
+            self._current = get_str(message, "id") or self._current
+            self._messages[self._current] = usage
+
+    def delta(self, usage: dict[str, Any]) -> None:
+        """The final counts of the message that is being streamed."""
+        self._messages[self._current] = {**self._messages.get(self._current, {}), **usage}
+
+    def result(self, value: dict[str, Any], model: str | None) -> Usage | None:
+        """What a `result` line adds to the results before it.
+
+        Claude's `usage` is that of this process even after --resume, while `total_cost_usd` goes on from the session's
+        cost; newer releases also say what came since the last result. Older ones do not: then the cost is what the
+        line says.
+        """
+        given = value.get("usage")
+        model = model or main_model(get_dict(value, "modelUsage"))
+        total = read_usage(given, model) if isinstance(given, dict) else _sum(self._messages, model)
+        more = total
+        if total is not None and isinstance(given, dict):
+            seen = _sum(self._messages, None)
+            if self._last is not None and not (seen and seen.prompt_tokens == total.prompt_tokens):
+                more = _beyond(total, self._last)
+            self._last = total
+        self._messages = {}
+        cost = self._new_cost(value)
+        if more is None and cost is None:
+            return None
+        more = more or Usage(model=model)
+        return Usage(
+            more.prompt_tokens,
+            more.completion_tokens,
+            more.total_tokens,
+            more.model,
+            more.cached_tokens,
+            more.cache_write_tokens,
+            more.reasoning_tokens,
+            cost,
+        )
+
+    def _new_cost(self, value: dict[str, Any]) -> float | None:
+        total = get_float(value, "total_cost_usd")
+        if total is None:
+            return None
+        since = [get_float(used, "costUSD") for used in get_dict(value, "model_usage_since_last_result").values()]
+        known = sum(cost for cost in since if cost is not None) if since else None
+        before, self._cost = self._cost, total
+        if known is not None and abs(known - total) > 1e-9:
+            return known
+        return total - before if before is not None and total >= before else total
+
+
+_COUNTS = (
+    "prompt_tokens",
+    "completion_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+    "total_tokens",
+)
+
+
+def _beyond(total: Usage, last: Usage) -> Usage:
+    """A second result repeats the first one's counts and goes on from them, unless one of them went down."""
+    new = {name: getattr(total, name) for name in _COUNTS}
+    old = {name: getattr(last, name) for name in _COUNTS}
+    if any(new[n] is not None and old[n] is not None and new[n] < old[n] for n in _COUNTS):
+        return total
+    return Usage(model=total.model, **{n: None if v is None else v - (old[n] or 0) for n, v in new.items()})
+
+
+def _sum(messages: dict[str, dict[str, Any]], model: str | None) -> Usage | None:
+    read = [usage for usage in (read_usage(m) for m in messages.values()) if usage is not None]
+    if not read:
+        return None
+    columns = {name: [v for v in (getattr(u, name) for u in read) if v is not None] for name in _COUNTS}
+    return Usage(model=model, **{name: sum(values) if values else None for name, values in columns.items()})

@@ -1,0 +1,57 @@
+"""Claude Code: stream-json with and without partial messages, json, text; and all who speak its stream-json."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ralph.transcripts import meta
+from ralph.transcripts._claude_errors import error_class, reset_time
+from ralph.transcripts._claude_like import ClaudeLikeAdapter, Events
+from ralph.transcripts._json import strip_escapes
+from ralph.transcripts.events import Tag, Text, ToolStatus
+from ralph.transcripts.meta import ErrorClass
+
+#: What the CLI prints in place of an answer in its text format: one line, nothing else.
+_CLI_ERROR = re.compile(
+    r"API Error: (?:\d{3} \{.*\}|Connection error\.|Request timed out\.).*"
+    r"|(?:Invalid API key|Not logged in|OAuth token \S+) · .*"
+    r"|Credit balance is too low|Prompt is too long"
+    r"|Claude AI usage limit reached\|\d{10}|.{0,40}\blimit(?: reached)? [·∙] resets .{1,40}"
+)
+_EXIT = re.compile(r"Exit code (\d+)(?:\n|$)")
+
+
+class ClaudeAdapter(ClaudeLikeAdapter):
+    name = "claude"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._only_line: str | None = ""  # of a text output: None once there was a second one
+
+    def on_text(self, line: str) -> Events:
+        line = strip_escapes(line)
+        if self.structured:
+            return [Text(Tag.SYS, line)] if line else []
+        if line.strip():
+            self._only_line = line if self._only_line == "" else None
+        return [Text(Tag.AI, line)]
+
+    def flush(self) -> Events:
+        events = super().flush()
+        line = self._only_line
+        if not self.structured and line and _CLI_ERROR.fullmatch(line.strip()):
+            kind = error_class(line)
+            end = reset_time(line, None)
+            if kind is ErrorClass.RATE_LIMITED and end:
+                events.append(meta.rate_limit(end, line))
+            events.append(meta.error(line, kind))
+        return events
+
+    def tool_status(self, block: dict[str, Any], details: dict[str, Any], text: str) -> tuple[ToolStatus, str]:
+        status, text = super().tool_status(block, details, text)
+        found = _EXIT.match(text) if status is ToolStatus.OK and "is_error" not in block else None
+        return (ToolStatus.FAIL if found and found[1] != "0" else status), text
+
+
+ADAPTER = ClaudeAdapter
