@@ -13,15 +13,18 @@ import click
 
 from ralph.cli.run import run_command
 from ralph.config.settings import Ui
+from ralph.testing import demo_project
+from ralph.testing.demo_agent import FAST
 
 _INTRO = """\
-A demo agent works on a small library, in a git repository made for this: one task an iteration, each time with
-a fresh context. No model is asked and its words are scripted, but the process, the files, the tests and the
-commits are real. It will say once that it is done when it is not; see what ralph makes of that.
+A demo agent works on a small library, in a git repository made for this: one
+task an iteration, each time with a fresh context. No model is asked and its
+words are scripted, but the process, the files, the tests and the commits are
+real. Once it says that all is done when it is not: see what ralph makes of it.
 """
 
-#: Settings of the user's own runs stay out of it; how the screen looks does not.
-_KEPT = ("RALPH_UI",)
+#: Settings of the user's own runs stay out of it; how the screen looks, and how fast, does not.
+_KEPT = ("RALPH_UI", "RALPH_DEBUG", FAST)
 
 
 @click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
@@ -31,9 +34,6 @@ _KEPT = ("RALPH_UI",)
 @click.pass_context
 def demo_command(ctx: click.Context, folder: str | None, fast: bool, ui: str | None) -> int:
     """Watch a loop finish a small task list in a throw-away git repository, without any agent, key or network."""
-    from ralph.testing import demo_project
-    from ralph.testing.demo_agent import FAST
-
     demo_project.need_git()
     if folder is None:
         workdir = Path(tempfile.mkdtemp(prefix="ralph-demo-"))
@@ -48,8 +48,7 @@ def demo_command(ctx: click.Context, folder: str | None, fast: bool, ui: str | N
     if loud:
         click.echo(_INTRO, err=True)
     code: int = ctx.invoke(run_command, cwd=str(workdir), agent="demo", ui=ui)
-    if loud:
-        click.echo(_afterwards(workdir, code), err=True)
+    click.echo(_afterwards(workdir, code) if loud else f"The demo is in {workdir}", err=True)
     return code
 
 

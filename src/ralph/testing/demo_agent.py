@@ -131,7 +131,7 @@ def _change(hands: Hands, workdir: Path, name: str, text: str) -> None:
 
 
 def _commit(hands: Hands, message: str) -> None:
-    if not hands.shell(f"git add {_OURS} && git commit -q -m '{message}' && git log --oneline -1"):
+    if not hands.shell(f"git add {_OURS} && git commit -m '{message}'"):
         raise BeyondMeError("git does not commit.")
 
 

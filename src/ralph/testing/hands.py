@@ -133,8 +133,10 @@ def without_git(environ: dict[str, str]) -> dict[str, str]:
 
 
 def _child_environment(environ: os._Environ[str]) -> dict[str, str]:
+    clean = without_git(dict(environ))
+    clean.pop("PYTHONSAFEPATH", None)  # it would hide a project's modules from its own tests
     path = f"{Path(sys.executable).parent}{os.pathsep}{environ.get('PATH', os.defpath)}"
-    return without_git(dict(environ)) | {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1", "PYTHON_COLORS": "0"}
+    return clean | {"PATH": path, "PYTHONDONTWRITEBYTECODE": "1", "PYTHON_COLORS": "0"}
 
 
 def _changed(before: str | None, after: str) -> str:
