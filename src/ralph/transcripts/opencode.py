@@ -1,0 +1,284 @@
+"""opencode and its forks (kilo): `run --format json`, one finished part a line, and the text for people.
+
+There are no deltas, no first and no last event: a run is over when a step ends for another reason than tool calls.
+"""
+
+from __future__ import annotations
+
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+
+from ralph.transcripts import meta
+from ralph.transcripts._errors import retry_after
+from ralph.transcripts._json import JsonAdapter, get_dict, get_float, get_int, get_str
+from ralph.transcripts._opencode_ui import UiLines, error_class, is_refusal
+from ralph.transcripts.base import Capabilities
+from ralph.transcripts.events import (
+    Meta,
+    Tag,
+    Text,
+    ToolCall,
+    ToolEnd,
+    ToolOutput,
+    ToolRef,
+    ToolResult,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+    Usage,
+    UsageEvent,
+)
+from ralph.transcripts.meta import ErrorClass
+
+_CUT = "the output ends without a result"
+#: Why a step may end so that the run is over, but not well.
+_BAD_REASONS = {
+    "length": "the model's answer was cut at its output limit",
+    "content-filter": "the provider's content filter stopped the answer",
+    "error": "the model's answer ended in an error",
+}
+_LIMITS = (ErrorClass.RATE_LIMITED, ErrorClass.QUOTA, ErrorClass.OVERLOADED)
+
+
+class OpencodeAdapter(JsonAdapter):
+    name = "opencode"
+    capabilities = Capabilities(supports_roles=True, supports_tool_events=True, supports_usage_events=True)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._session = ""
+        self._seen: set[str] = set()  # parts that came whole: a later change of one comes as the same event again
+        self._open: set[str] = set()
+        self._stdout = UiLines()
+        self._stderr = UiLines(stderr=True)
+        self._calls = 0
+        self._denied = ""
+        # where the run stands, for the end of the output
+        self._failed = False
+        self._ended = False
+        self._reason: str | None = None
+        self._in_step = self._step_words = self._step_tools = False
+
+    def recognises(self, value: dict[str, Any]) -> bool:
+        return isinstance(value.get("type"), str) and ("sessionID" in value or isinstance(value.get("part"), dict))
+
+    def on_text(self, line: str) -> list[TranscriptEvent]:
+        if self.structured:
+            return [Text(Tag.SYS, line)]
+        tag, text, told = self._stdout.read(line)
+        return [Text(tag, text), *told]
+
+    def feed_stderr(self, line: str) -> list[TranscriptEvent]:
+        _, text, told = self._stderr.read(line)
+        return [Text(Tag.SYS, text), *told]
+
+    def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        self.structured = True
+        events: list[TranscriptEvent] = []
+        session = get_str(value, "sessionID")
+        if session and not self._session:
+            self._session = session
+            events.append(meta.session(session))
+        part = get_dict(value, "part")
+        match value.get("type"):
+            case "text":
+                events += self._words(part, Tag.AI)
+            case "reasoning":
+                events += self._words(part, Tag.THINK)
+            case "tool_use":
+                events += self._tool(part)
+            case "step_start":
+                self._in_step, self._step_words, self._step_tools = True, False, False
+                self._ended = False
+            case "step_finish":
+                events += self._step_finish(part)
+            case "error":
+                events += self._error(value.get("error"))
+            case "retry":
+                message = _message(part.get("error"))
+                events.append(meta.retry(message, error_class(message), attempt=get_int(part, "attempt")))
+            case _:
+                events.append(meta.unknown(value))
+        return events
+
+    def flush(self) -> list[TranscriptEvent]:
+        events = super().flush()
+        if not self.structured or self._ended:
+            return events
+        if self._denied:
+            # A refused call ends the run where it is, with exit code 0.
+            events.append(self._result())
+        elif self._failed:
+            pass  # the error was told
+        elif self._in_step:
+            # Some versions lose the last `step_finish`: whole words without it are an end, nothing at all is not.
+            if not self._step_words:
+                events.append(meta.error(_CUT))
+        elif self._reason == "stop":
+            events.append(self._result())
+        elif self._reason == "tool-calls":
+            events.append(meta.error(_CUT))
+        return events
+
+    def _words(self, part: dict[str, Any], tag: Tag) -> list[TranscriptEvent]:
+        text = get_str(part, "text")
+        if text is None or self._again(part):
+            return []
+        if part.get("synthetic") is True or part.get("sessionID", self._session) != self._session:
+            tag = Tag.SYS  # the CLI put it there, or a subagent's session
+        self._step_words = self._step_words or tag is Tag.AI
+        self._ended = False
+        return [Text(tag, text.removesuffix("\n"))]
+
+    def _tool(self, part: dict[str, Any]) -> list[TranscriptEvent]:
+        state = get_dict(part, "state")
+        arguments = state.get("input")
+        call = get_str(part, "callID", "id")
+        if call is None:
+            self._calls += 1
+            call = f"call-{self._calls}"
+        name = get_str(part, "tool") or "tool"
+        unavailable = name == "invalid"  # what a call to a tool that is not there is turned into
+        if unavailable:
+            name = get_str(arguments, "tool") or name
+        status = state.get("status")
+        events: list[TranscriptEvent] = []
+        key = get_str(part, "id") or call
+        if key in self._seen:
+            return events
+        self._step_tools, self._ended = True, False
+        if key not in self._open:
+            self._open.add(key)
+            events.append(ToolStart(ToolCall(call, name, arguments if isinstance(arguments, dict) else None)))
+        if status in ("running", "pending"):
+            return events
+        self._open.discard(key)
+        self._seen.add(key)
+        error = _as_text(state.get("error"))
+        output = error or _as_text(state.get("output"))
+        if output:
+            events.append(ToolOutput(ToolRef(call, name), output))
+        if status == "error" and is_refusal(error):
+            self._denied = error
+        result = ToolStatus.FAIL if unavailable else _status(status, get_dict(state, "metadata"))
+        events.append(ToolEnd(ToolResult(call, result, _duration(state), name)))
+        return events
+
+    def _step_finish(self, part: dict[str, Any]) -> list[TranscriptEvent]:
+        if self._again(part):
+            return []
+        self._in_step = False
+        self._reason = reason = get_str(part, "reason")
+        usage = _usage(part)
+        events: list[TranscriptEvent] = [UsageEvent(usage)] if usage is not None else []
+        if reason in _BAD_REASONS:
+            self._ended = True
+            events.append(meta.result(ok=False, reason=_BAD_REASONS[reason], error_class=ErrorClass.FAILED))
+        elif reason == "stop" and not self._step_tools:
+            # With tool calls in the step, "stop" is a provider's slip and another step follows.
+            events.append(self._result())
+        return events
+
+    def _result(self) -> Meta:
+        self._ended = True
+        if self._denied:
+            return meta.result(ok=False, reason=self._denied, error_class=ErrorClass.PERMISSION_DENIED)
+        self._failed = False
+        return meta.result(ok=True, reason=self._reason)
+
+    def _error(self, error: Any) -> list[TranscriptEvent]:
+        self._failed = True
+        message = _message(error)
+        data = get_dict(error, "data")
+        kind = error_class(message, get_str(error, "name"), get_int(data, "statusCode"))
+        events: list[TranscriptEvent] = [Text(Tag.SYS, message)]
+        wait = _wait(get_dict(data, "responseHeaders"), message) if kind in _LIMITS else None
+        if wait is not None:
+            events.append(meta.rate_limit(message=message, **wait))
+        events.append(meta.error(message, kind))
+        return events
+
+    def _again(self, part: dict[str, Any]) -> bool:
+        key = get_str(part, "id")
+        if key is None:
+            return False
+        if key in self._seen:
+            return True
+        self._seen.add(key)
+        return False
+
+
+def _status(status: Any, metadata: dict[str, Any]) -> ToolStatus:
+    match status:
+        case "error":
+            return ToolStatus.FAIL
+        case "completed":
+            # A command is "completed" whatever its exit code; null is one that a signal ended.
+            return ToolStatus.OK if metadata.get("exit", 0) == 0 else ToolStatus.FAIL
+    return ToolStatus.UNKNOWN
+
+
+def _duration(state: dict[str, Any]) -> int | None:
+    times = get_dict(state, "time")
+    start, end = get_int(times, "start"), get_int(times, "end")
+    return end - start if start is not None and end is not None and end >= start else None
+
+
+def _usage(part: dict[str, Any]) -> Usage | None:
+    """One step's tokens. opencode counts cached ones apart from the input, newer versions reasoning apart too."""
+    tokens = get_dict(part, "tokens")
+    cache = get_dict(tokens, "cache")
+    read, written = get_int(cache, "read"), get_int(cache, "write")
+    prompt, output = get_int(tokens, "input"), get_int(tokens, "output")
+    reasoning, total = get_int(tokens, "reasoning"), get_int(tokens, "total")
+    if prompt is not None:
+        prompt += (read or 0) + (written or 0)
+    if output is not None and reasoning and total == (prompt or 0) + output + reasoning:
+        output += reasoning
+    # A model whose price opencode does not know costs 0: that is no number.
+    cost = get_float(part, "cost") or None
+    if prompt is None and output is None and total is None and cost is None:
+        return None
+    return Usage(
+        prompt_tokens=prompt,
+        completion_tokens=output,
+        total_tokens=total,
+        cached_tokens=read,
+        cache_write_tokens=written,
+        reasoning_tokens=reasoning,
+        cost_usd=cost,
+    )
+
+
+def _message(error: Any) -> str:
+    if isinstance(error, str):
+        return error
+    return get_str(get_dict(error, "data"), "message") or get_str(error, "message", "name") or "opencode failed"
+
+
+def _wait(headers: dict[str, Any], message: str) -> dict[str, float] | None:
+    """When to come back: what the provider's headers say, else what its message says."""
+    lower = {key.lower(): value for key, value in headers.items() if isinstance(value, str)}
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        given = lower.get(name)
+        if given is None:
+            continue
+        if given.replace(".", "", 1).isdecimal():
+            return {"retry_after": float(given) / unit}
+        try:
+            return {"resets_at": parsedate_to_datetime(given).timestamp()}
+        except (ValueError, OverflowError):
+            continue
+    seconds = retry_after(message)
+    return None if seconds is None else {"retry_after": seconds}
+
+
+def _as_text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return msgspec.json.encode(value).decode()
+
+
+ADAPTER = OpencodeAdapter
