@@ -69,7 +69,7 @@ def _afterwards(workdir: Path, code: int) -> str:
         ("git log --oneline", "what the agent committed"),
         (f"{ralph} show", "the run again, from its journal"),
         (f"{ralph} show --iteration 4", "where the agent said it too early"),
-        (f"{ralph} run --dry-run", "how the agent is started, and why so"),
+        (f"{ralph} run --dry-run", "how the agent is started"),
     ]
     go_on = [(f"{ralph} run", "go on where it stopped")]
     commands = look if code == 0 else go_on
