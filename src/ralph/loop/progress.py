@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import subprocess
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 #: Ours, and so never the agent's progress.
 _OURS = (".ralph/", ".agent/events.jsonl", ".agent/.gitignore")
-_HASH_LIMIT = 4 << 20
+#: Files above the first size are hashed once for each version of them, files above the second not at all.
+_REMEMBER = 1 << 20
+_HASH_LIMIT = 512 << 20
 _WALK_LIMIT = 20_000
 _GIT_TIMEOUT = 120
 
@@ -28,6 +31,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     files: dict[str, str]
     #: the repository's top, to which paths are relative; None outside of git
     top: str | None
+    #: what was looked at, where there is no repository
+    root: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -53,7 +58,7 @@ def take(workdir: Path) -> Snapshot:
         else None
     )
     if top is None or status is None:
-        return Snapshot(None, dict(_walk(workdir)), None)
+        return Snapshot(None, dict(_walk(workdir)), None, str(workdir))
     return _from_status(top, status)
 
 
@@ -68,12 +73,15 @@ def compare(before: Snapshot, after: Snapshot) -> Changes:
     elif after.top and after.head and not before.head:
         count = _git(after.top, "rev-list", "--count", after.head)
         commits = int(count) if count and count.strip().isdigit() else 0
-        committed = {name: ("", blob) for name, blob in _tree(after.top, after.head)}
-    names = before.files.keys() | after.files.keys() | committed.keys()
+        committed = {name: ("", content) for name, content in _tree(after.top, after.head)}
+    now = after.files
+    if before.top is None and after.top is not None:  # `git init`: what is committed now may have been there before
+        committed = {}
+        now = dict(_walk(Path(before.root)))
     files = []
-    for name in names:
+    for name in before.files.keys() | now.keys() | committed.keys():
         old, new = committed.get(name, ("=", "="))
-        if _content(before.files.get(name), old) != _content(after.files.get(name), new):
+        if _content(before.files.get(name), old) != _content(now.get(name), new):
             files.append(name)
     return Changes(sorted(files), commits, before.fingerprint != after.fingerprint)
 
@@ -85,6 +93,8 @@ def outside(files: Iterable[str], allowed: Iterable[str]) -> list[str]:
 
 
 def _covers(pattern: str, name: str) -> bool:
+    if name.startswith("../") and not pattern.startswith(".."):
+        return False  # outside of the working directory: only a path that says so covers it
     folder = pattern.rstrip("/")
     if folder in ("", ".") or name == folder or name.startswith(folder + "/"):
         return True
@@ -123,45 +133,72 @@ def _from_status(top: str, status: str) -> Snapshot:
     return Snapshot(head, files, top)
 
 
+#: content of large files by path, inode, size and times
+_known: dict[tuple[str, int, int, int, int], str] = {}
+
+
 class _Hasher:
-    """Names a file's content the way git does, so that a commit of it does not look like a change."""
+    """Names a file's mode and content the way git does, so that a commit of it does not look like a change."""
 
     def __init__(self, top: Path) -> None:
         self._top = top
         self.algorithm = "sha1"
 
     def content(self, name: str) -> str:
-        path = self._top / name
+        path = str(self._top / name)
         try:
-            info = path.lstat()
-            if path.is_symlink():
-                data = os.fsencode(path.readlink())
-            elif path.is_dir():
-                return f"dir:{info.st_mtime_ns}"  # a nested repository
-            elif info.st_size > _HASH_LIMIT:
-                return f"big:{info.st_size}:{info.st_mtime_ns}"
-            else:
-                data = path.read_bytes()
+            info = os.lstat(path)
+            match stat.S_IFMT(info.st_mode):
+                case stat.S_IFLNK:
+                    return f"120000:{self._blob(os.fsencode(os.readlink(path)))}"  # noqa: PTH115
+                case stat.S_IFDIR:
+                    return f"dir:{info.st_mtime_ns}"  # a nested repository
+                case stat.S_IFREG:
+                    mode = "100755" if info.st_mode & stat.S_IXUSR else "100644"
+                    return f"{mode}:{self._file(path, info)}"
         except OSError:
             return ""
+        return "special"
+
+    def _file(self, path: str, info: os.stat_result) -> str:
+        if info.st_size > _HASH_LIMIT:
+            return f"{info.st_size}:{info.st_mtime_ns}"
+        if info.st_size <= _REMEMBER:
+            with open(path, "rb") as file:
+                return self._blob(file.read())
+        key = (path, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+        if key not in _known:
+            digest = hashlib.new(self.algorithm, b"blob %d\0" % info.st_size, usedforsecurity=False)
+            with open(path, "rb") as file:
+                while chunk := file.read(_REMEMBER):
+                    digest.update(chunk)
+            _known[key] = digest.hexdigest()
+        return _known[key]
+
+    def _blob(self, data: bytes) -> str:
         return hashlib.new(self.algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def _tree_diff(top: str, old: str, new: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """(path, (blob before, blob after)); a file that is not there has an empty blob."""
+    """(path, (content before, content after)), as `_Hasher` names it; a file that is not there has none."""
     raw = _git(top, "diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new) or ""
     fields = raw.split("\0")
     for info, name in zip(fields[0::2], fields[1::2], strict=False):
-        parts = info.split(" ")
+        parts = info.removeprefix(":").split(" ")
         if len(parts) >= 5 and not name.startswith(_OURS):
-            yield name, (parts[2].strip("0") and parts[2], parts[3].strip("0") and parts[3])
+            yield name, (_named(parts[0], parts[2]), _named(parts[1], parts[3]))
+
+
+def _named(mode: str, blob: str) -> str:
+    return f"{mode}:{blob}" if blob.strip("0") else ""
 
 
 def _tree(top: str, commit: str) -> Iterator[tuple[str, str]]:
     for entry in (_git(top, "ls-tree", "-r", "-z", commit) or "").split("\0"):
         info, _, name = entry.partition("\t")
         if name and not name.startswith(_OURS):
-            yield name, info.split(" ")[2]
+            mode, _, blob = info.split(" ")
+            yield name, _named(mode, blob)
 
 
 def _walk(root: Path) -> Iterator[tuple[str, str]]:

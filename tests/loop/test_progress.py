@@ -1,0 +1,305 @@
+"""Did anything change? On real repositories."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ralph.loop import progress
+
+
+def git(where: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=where, check=True, capture_output=True, text=True).stdout
+
+
+def commit(where: Path, message: str = "more") -> None:
+    git(where, "add", "-A")
+    git(where, "commit", "-q", "-m", message)
+
+
+class Watch:
+    """The picture before, and what is different when asked."""
+
+    def __init__(self, workdir: Path) -> None:
+        self.workdir = workdir
+        self.before = progress.take(workdir)
+
+    def changes(self) -> progress.Changes:
+        return progress.compare(self.before, progress.take(self.workdir))
+
+
+def test_nothing_happened(repo: Path) -> None:
+    changes = Watch(repo).changes()
+    assert (changes.changed, changes.files, changes.commits) == (False, [], 0)
+
+
+def test_an_edit_an_untracked_file_and_a_deletion(repo: Path) -> None:
+    watch = Watch(repo)
+    (repo / "README.md").write_text("other\n")
+    (repo / "new.txt").write_text("new\n")
+    (repo / "PROMPT.md").unlink()
+    changes = watch.changes()
+    assert changes.changed
+    assert changes.files == ["PROMPT.md", "README.md", "new.txt"]
+
+
+def test_a_commit_counts_with_its_files(repo: Path) -> None:
+    watch = Watch(repo)
+    (repo / "a.txt").write_text("1\n")
+    commit(repo)
+    (repo / "b.txt").write_text("1\n")
+    commit(repo)
+    changes = watch.changes()
+    assert (changes.changed, changes.files, changes.commits) == (True, ["a.txt", "b.txt"], 2)
+
+
+def test_only_committing_what_was_there_is_progress_without_changed_files(repo: Path) -> None:
+    (repo / "a.txt").write_text("1\n")
+    (repo / "README.md").write_text("changed before\n")
+    watch = Watch(repo)
+    commit(repo)
+    changes = watch.changes()
+    assert (changes.changed, changes.files, changes.commits) == (True, [], 1)
+
+
+def test_only_staging_is_progress_without_changed_files(repo: Path) -> None:
+    (repo / "a.txt").write_text("1\n")
+    (repo / "README.md").write_text("changed before\n")
+    watch = Watch(repo)
+    git(repo, "add", "-A")
+    changes = watch.changes()
+    assert (changes.changed, changes.files) == (True, [])
+
+
+def test_an_empty_commit_is_progress(repo: Path) -> None:
+    watch = Watch(repo)
+    git(repo, "commit", "-q", "--allow-empty", "-m", "nothing")
+    assert (watch.changes().changed, watch.changes().commits) == (True, 1)
+
+
+def test_touching_a_file_is_not_progress(repo: Path) -> None:
+    (repo / "untracked").write_text("same\n")
+    (repo / "PROMPT.md").write_text("edited\n")
+    watch = Watch(repo)
+    for name in ("README.md", "untracked", "PROMPT.md"):
+        os.utime(repo / name, (1, 1))
+    assert not watch.changes().changed
+
+
+def test_touching_a_large_file_is_not_progress_and_changing_it_is(repo: Path) -> None:
+    large = repo / "large.bin"
+    large.write_bytes(b"x" * (5 << 20))
+    watch = Watch(repo)
+    os.utime(large, (1, 1))
+    assert not watch.changes().changed
+    with large.open("r+b") as file:
+        file.seek(100)
+        file.write(b"y")
+    assert watch.changes().files == ["large.bin"]
+
+
+def test_committing_a_large_file_that_was_there_changes_no_file(repo: Path) -> None:
+    (repo / "large.bin").write_bytes(b"x" * (5 << 20))
+    watch = Watch(repo)
+    commit(repo)
+    assert (watch.changes().changed, watch.changes().files) == (True, [])
+
+
+def test_an_edit_of_a_file_that_was_already_changed(repo: Path) -> None:
+    (repo / "README.md").write_text("one\n")
+    watch = Watch(repo)
+    (repo / "README.md").write_text("two\n")
+    assert watch.changes().files == ["README.md"]
+
+
+def test_taking_back_a_change_is_a_change(repo: Path) -> None:
+    (repo / "README.md").write_text("one\n")
+    watch = Watch(repo)
+    git(repo, "checkout", "-q", "README.md")
+    assert watch.changes().files == ["README.md"]
+
+
+def test_making_a_change_and_taking_it_back_is_none(repo: Path) -> None:
+    watch = Watch(repo)
+    (repo / "README.md").write_text("one\n")
+    git(repo, "checkout", "-q", "README.md")
+    assert not watch.changes().changed
+
+
+def test_a_commit_and_its_revert_change_no_file(repo: Path) -> None:
+    watch = Watch(repo)
+    (repo / "README.md").write_text("one\n")
+    commit(repo)
+    git(repo, "revert", "--no-edit", "HEAD")
+    changes = watch.changes()
+    assert (changes.files, changes.commits) == ([], 2)
+
+
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("edited_before", [False, True])
+def test_a_change_of_mode_is_a_change(repo: Path, committed: bool, edited_before: bool) -> None:
+    if edited_before:
+        (repo / "README.md").write_text("edited\n")
+    watch = Watch(repo)
+    (repo / "README.md").chmod(0o755)
+    if committed:
+        commit(repo)
+    changes = watch.changes()
+    assert (changes.changed, changes.files) == (True, ["README.md"])
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_rename_is_seen_on_both_sides(repo: Path, committed: bool) -> None:
+    watch = Watch(repo)
+    git(repo, "mv", "README.md", "READ.md")
+    if committed:
+        commit(repo)
+    assert watch.changes().files == ["READ.md", "README.md"]
+
+
+def test_a_deletion_that_is_committed(repo: Path) -> None:
+    watch = Watch(repo)
+    git(repo, "rm", "-q", "README.md")
+    commit(repo)
+    assert watch.changes().files == ["README.md"]
+
+
+def test_files_in_new_folders_are_seen_one_by_one(repo: Path) -> None:
+    watch = Watch(repo)
+    (repo / "a" / "b").mkdir(parents=True)
+    (repo / "a" / "b" / "c.txt").write_text("c")
+    (repo / "a" / "d.txt").write_text("d")
+    assert watch.changes().files == ["a/b/c.txt", "a/d.txt"]
+
+
+@pytest.mark.parametrize("name", [b"with space", b"new\nline", b"tab\there", b'quote"d', b"\xff\xfe", "ü→".encode()])
+@pytest.mark.parametrize("committed", [False, True])
+def test_any_file_name(repo: Path, name: bytes, committed: bool) -> None:
+    watch = Watch(repo)
+    (repo / os.fsdecode(name)).write_text("x")
+    if committed:
+        commit(repo)
+    changes = watch.changes()
+    assert changes.files == [os.fsdecode(name)]
+    assert progress.take(repo).fingerprint != watch.before.fingerprint
+
+
+def test_a_symlink_is_its_target(repo: Path) -> None:
+    link = repo / "link"
+    link.symlink_to("README.md")
+    watch = Watch(repo)
+    assert not watch.changes().changed
+    link.unlink()
+    link.symlink_to("nowhere")
+    assert watch.changes().files == ["link"]
+
+
+def test_from_a_subdirectory_the_whole_repository_counts(repo: Path) -> None:
+    (repo / "sub").mkdir()
+    watch = Watch(repo / "sub")
+    (repo / "README.md").write_text("other\n")
+    (repo / "sub" / "x").write_text("x")
+    assert watch.changes().files == ["README.md", "sub/x"]
+
+
+def test_ignored_files_do_not_count(repo: Path) -> None:
+    (repo / ".gitignore").write_text("build/\n")
+    watch = Watch(repo)
+    (repo / "build").mkdir()
+    (repo / "build" / "x").write_text("x")
+    assert not watch.changes().changed
+
+
+def test_our_own_files_do_not_count(repo: Path) -> None:
+    watch = Watch(repo)
+    (repo / ".ralph" / "runs").mkdir(parents=True)
+    (repo / ".ralph" / "runs" / "x").write_text("x")
+    (repo / ".agent").mkdir()
+    (repo / ".agent" / "events.jsonl").write_text("x")
+    assert not watch.changes().changed
+    (repo / ".agent" / "plan.md").write_text("the agent's own")
+    assert watch.changes().files == [".agent/plan.md"]
+
+
+def test_a_repository_without_commits(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main")
+    (tmp_path / "a").write_text("a")
+    watch = Watch(tmp_path)
+    assert not watch.changes().changed
+    (tmp_path / "b").write_text("b")
+    assert watch.changes().files == ["b"]
+    commit(tmp_path)
+    changes = watch.changes()
+    assert (changes.files, changes.commits) == (["b"], 1)
+
+
+def test_without_git(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a")
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    watch = Watch(tmp_path)
+    assert not watch.changes().changed
+    (tmp_path / "a").write_text("abc")
+    (tmp_path / "deep" / "er" / "b").write_text("b")
+    changes = watch.changes()
+    assert (changes.changed, changes.files, changes.commits) == (True, ["a", "deep/er/b"], 0)
+
+
+def test_a_repository_made_in_the_meantime_does_not_make_every_file_new(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("old")
+    watch = Watch(tmp_path)
+    git(tmp_path, "init", "-q", "-b", "main")
+    (tmp_path / "new").write_text("new")
+    commit(tmp_path)
+    changes = watch.changes()
+    assert (changes.changed, changes.files) == (True, ["new"])
+
+
+def test_with_git_missing_the_files_are_looked_at(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(repo / "nowhere"))
+    watch = Watch(repo)
+    assert not watch.changes().changed
+    (repo / "README.md").write_text("other than before\n")
+    assert watch.changes().files == ["README.md"]
+
+
+def test_in_a_conflict_the_file_is_seen(repo: Path) -> None:
+    git(repo, "checkout", "-q", "-b", "side")
+    (repo / "README.md").write_text("side\n")
+    commit(repo)
+    git(repo, "checkout", "-q", "main")
+    (repo / "README.md").write_text("main\n")
+    commit(repo)
+    watch = Watch(repo)
+    subprocess.run(["git", "merge", "-q", "side"], cwd=repo, check=False, capture_output=True)
+    assert "README.md" in watch.changes().files
+
+
+@pytest.mark.parametrize(
+    ("allowed", "name", "inside"),
+    [
+        ("src", "src/a.py", True),
+        ("src/", "src/deep/a.py", True),
+        ("./src", "src/a.py", True),
+        ("src", "srcs/a.py", False),
+        ("src", "other/src/a.py", False),
+        ("README.md", "README.md", True),
+        ("README.md", "docs/README.md", False),
+        ("*.md", "a.md", True),
+        ("docs/**", "docs/a/b.txt", True),
+        ("src/**/*.py", "src/a.py", True),
+        ("src/**/*.py", "src/x/y/a.py", True),
+        ("src/**/*.py", "src/x/a.txt", False),
+        (".", "anything/at/all", True),
+        (".", "../elsewhere", False),
+        ("*", "../elsewhere", False),
+        ("..", "../elsewhere", True),
+        ("../lib", "../lib/a", True),
+        ("../lib", "lib/a", False),
+        ("a[1].txt", "a[1].txt", True),
+    ],
+)
+def test_what_an_allowed_path_covers(allowed: str, name: str, inside: bool) -> None:
+    assert (progress.outside([name], [allowed]) == []) is inside
