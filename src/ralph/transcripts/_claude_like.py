@@ -302,7 +302,10 @@ class ClaudeLikeAdapter(JsonAdapter):
         return [*events, _result(value, ok=False, reason=reason, kind=kind)]
 
     def _good_result(self, value: dict[str, Any]) -> Events:
-        denials = [get_str(d, "tool_name") or "a tool" for d in get_list(value, "permission_denials")]
+        denials = [
+            d if isinstance(d, str) else get_str(d, "tool_name") or "a tool"
+            for d in get_list(value, "permission_denials")
+        ]
         if not denials:
             return [_result(value, ok=True)]
         names = ", ".join(dict.fromkeys(denials))

@@ -1,0 +1,62 @@
+"""Amp: `--stream-json` in Claude's schema, text otherwise; its errors come on stderr alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ralph.transcripts import meta
+from ralph.transcripts._claude_errors import error_class
+from ralph.transcripts._claude_like import ClaudeLikeAdapter, Events
+from ralph.transcripts._json import get_int, get_str, strip_escapes
+from ralph.transcripts.events import Tag, Text, ToolStatus, decode_json
+from ralph.transcripts.meta import ErrorClass
+
+#: Printed on stdout in every format, before it waits for a person at a browser.
+_LOGIN = "No API key found. Starting login flow"
+_ERROR = "Error: "
+
+
+class AmpAdapter(ClaudeLikeAdapter):
+    name = "amp"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._logging_in = False
+
+    def on_text(self, line: str) -> Events:
+        line = strip_escapes(line)
+        if line.startswith(_LOGIN) and not self._logging_in:
+            self._logging_in = True
+            return [Text(Tag.SYS, line), meta.error("not logged in: amp waits for a login", ErrorClass.AUTH)]
+        if self.structured and not line:
+            return []
+        return [Text(Tag.SYS if self.structured or self._logging_in else Tag.AI, line)]
+
+    def feed_stderr(self, line: str) -> Events:
+        line = strip_escapes(line)
+        events: Events = [Text(Tag.SYS, line)]
+        if line.startswith(_ERROR):
+            message = line.removeprefix(_ERROR)
+            # Its word for the 5xx of its own server, through which all of its models are reached.
+            busy = message.startswith("Amp server returned an error")
+            kind = ErrorClass.OVERLOADED if busy else error_class(message)
+            self.trouble = (message, kind)
+            events += [meta.error(message, kind), *self._limit_end(message, kind, None)]
+        return events
+
+    def tool_status(self, block: dict[str, Any], details: dict[str, Any], text: str) -> tuple[ToolStatus, str]:
+        """A shell command's result is JSON in a string, with the command's own exit code."""
+        status, text = super().tool_status(block, details, text)
+        if not text.startswith("{") or '"exitCode"' not in text:
+            return status, text
+        try:
+            inner = decode_json(text)
+        except (ValueError, RecursionError):
+            return status, text
+        code = get_int(inner, "exitCode")
+        if code is None:
+            return status, text
+        return (ToolStatus.FAIL if code else status), get_str(inner, "output", "stdout") or ""
+
+
+ADAPTER = AmpAdapter

@@ -1,0 +1,206 @@
+"""Cursor's CLI: stream-json with and without partial output, json, text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ralph.transcripts import meta
+from ralph.transcripts._claude_tools import ToolCalls, text_of
+from ralph.transcripts._cursor_tools import read_call
+from ralph.transcripts._errors import classify, retry_after
+from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_list, get_str, strip_escapes
+from ralph.transcripts._said import Streamed
+from ralph.transcripts.base import Capabilities
+from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent
+from ralph.transcripts.meta import ErrorClass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Events: TypeAlias = list[TranscriptEvent]
+
+#: How its own errors begin, on stderr: `Error: …`, `ConnectError: [unauthenticated] …`, `S: [resource_exhausted] …`.
+_ERROR = re.compile(r"(?:[A-Z]\w*Error|Error|S): |Cannot use this model: |\[\w+\] Error")
+
+
+class CursorAdapter(JsonAdapter):
+    name = "cursor"
+    capabilities = Capabilities(
+        supports_roles=True, supports_tool_events=True, supports_usage_events=True, supports_prompt_hiding=True
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._words = Streamed(Tag.AI)
+        self._thoughts = Streamed(Tag.THINK)
+        self._tools = ToolCalls()
+        self._session: str | None = None
+        self._model: str | None = None
+        self._partial = False
+        self._refused: list[str] = []
+        self._ended = False
+        self._handlers: dict[str, Callable[[dict[str, Any]], Events]] = {
+            "system": self._system,
+            "user": self._user,
+            "thinking": self._thinking,
+            "assistant": self._assistant,
+            "tool_call": self._tool_call,
+            "result": self._result,
+            "error": self._error,
+            "retry": self._retry,
+            "connection": lambda _: [],
+        }
+
+    # -- lines
+
+    def recognises(self, value: dict[str, Any]) -> bool:
+        kind = value.get("type")
+        return isinstance(kind, str) and (kind in self._handlers or "session_id" in value)
+
+    def on_text(self, line: str) -> Events:
+        line = strip_escapes(line)
+        if self.structured:
+            return [Text(Tag.SYS, line)] if line else []
+        return [Text(Tag.AI, line)]
+
+    def on_object(self, value: dict[str, Any]) -> Events:
+        self.structured = True
+        kind = value.get("type")
+        handler = self._handlers.get(kind) if isinstance(kind, str) else None
+        events: Events = []
+        if self._session is None and (found := get_str(value, "session_id")):
+            self._session = found
+            events.append(meta.session(found, get_str(value, "model")))
+        return events + (handler(value) if handler is not None else [meta.unknown(value)])
+
+    def feed_stderr(self, line: str) -> Events:
+        """A failed run says why here, and nowhere else."""
+        line = strip_escapes(line)
+        if not _ERROR.match(line):
+            return [Text(Tag.SYS, line)]
+        message = line.removeprefix("Error: ")
+        kind = ErrorClass.FAILED if line.startswith("Cannot use this model") else classify(message)
+        return [Text(Tag.SYS, line), meta.error(message[:500], kind), *_limit(message, kind)]
+
+    def flush(self) -> Events:
+        events = super().flush() + self._close()
+        if self.structured and not self._ended:
+            events.append(meta.error("the output ends without a result"))
+        return events
+
+    def _close(self) -> Events:
+        return self._thoughts.stop() + self._words.stop()
+
+    # -- messages
+
+    def _system(self, value: dict[str, Any]) -> Events:
+        if value.get("subtype") != "init":
+            return [meta.unknown(value)]
+        self._model = get_str(value, "model") or self._model
+        return []
+
+    def _user(self, value: dict[str, Any]) -> Events:
+        text = text_of(get_dict(value, "message").get("content"))
+        return [*self._close(), Text(Tag.PROMPT, text)] if text else []
+
+    def _thinking(self, value: dict[str, Any]) -> Events:
+        text = get_str(value, "text")
+        if value.get("subtype") == "completed":
+            return self._words.stop() + (self._thoughts.full(text) if text else self._thoughts.restart())
+        return self._words.stop() + self._thoughts.fragment(text or "")
+
+    def _assistant(self, value: dict[str, Any]) -> Events:
+        """With partial output the same words come up to three times.
+
+        Fragments have `timestamp_ms` alone; a copy of the segment has `model_call_id` too, a last one neither. Without
+        partial output a message before a tool call also has both, so only the words tell a copy from a message.
+        """
+        message = get_dict(value, "message")
+        content = message.get("content")
+        text = text_of(content)
+        if not text:
+            return [] if message else [meta.unknown(value)]
+        events = self._thoughts.stop()
+        if "timestamp_ms" in value and "model_call_id" not in value:
+            self._partial = True
+            return events + self._words.fragment(text)
+        if self._partial:
+            events += self._words.stop()
+            if self._words.said.repeats(text):
+                return events
+        return events + self._words.full(text)
+
+    def _tool_call(self, value: dict[str, Any]) -> Events:
+        call = read_call(get_dict(value, "tool_call"))
+        events = self._thoughts.restart() + self._words.restart()
+        key = get_str(value, "call_id") or get_str(call.args, "toolCallId")
+        done = value.get("subtype") == "completed" or (value.get("subtype") != "started" and call.outcome is not None)
+        if not done:
+            return events + self._tools.start({"id": key, "name": call.name, "input": call.args})
+        if key is not None:  # a call of which only the end is reported
+            events += self._tools.start({"id": key, "name": call.name, "input": call.args})
+        if call.refused:
+            self._refused.append(get_str(call.details, "command", "path") or call.name)
+        return events + self._tools.end(key, call.output, call.status, call.duration_ms)
+
+    # -- the CLI's own words
+
+    def _error(self, value: dict[str, Any]) -> Events:
+        inner = value.get("error")
+        text = inner if isinstance(inner, str) else get_str(inner, "message")
+        message = text or get_str(value, "message", "text") or "the agent reported an error"
+        kind = classify(message, get_int(inner, "status", "code"))
+        return [*self._close(), meta.error(message, kind), *_limit(message, kind)]
+
+    def _retry(self, value: dict[str, Any]) -> Events:
+        message = get_str(value, "message", "error", "reason")
+        kind = classify(message) if message else None
+        attempt, delay = get_int(value, "attempt"), get_int(value, "delay_ms", "delayMs")
+        return [meta.retry(message or "the request failed", kind, attempt=attempt, delay_ms=delay)]
+
+    def _result(self, value: dict[str, Any]) -> Events:
+        """`result` is all messages of the run joined without anything between them."""
+        events = self._close()
+        self._ended = True
+        subtype = get_str(value, "subtype") or "success"
+        failed = bool(value.get("is_error")) or subtype != "success"
+        text = get_str(value, "result") or ""
+        new = bool(text) and not self._words.said.repeats(text)
+        if new:
+            events.append(Text(Tag.SYS if failed else Tag.AI, text))
+        usage = _usage(get_dict(value, "usage"), self._model)
+        if usage is not None:
+            events.append(UsageEvent(usage))
+        if failed:
+            told = (text if new else "") or get_str(value, "error", "message") or subtype
+            kind = classify(told)
+            return [*events, *_limit(told, kind), meta.result(ok=False, reason=told, error_class=kind)]
+        denied = self._refused + [text_of(d) for d in get_list(value, "permission_denials")]
+        if denied:
+            reason = f"refused: {', '.join(dict.fromkeys(d for d in denied if d)) or 'a tool'}"
+            return [*events, meta.result(ok=False, reason=reason, error_class=ErrorClass.PERMISSION_DENIED)]
+        return [*events, meta.result(ok=True, duration_ms=get_int(value, "duration_ms"))]
+
+
+def _limit(message: str, kind: ErrorClass) -> Events:
+    wait = retry_after(message) if kind is ErrorClass.RATE_LIMITED else None
+    return [meta.rate_limit(None, message, retry_after=wait)] if wait else []
+
+
+def _usage(value: dict[str, Any], model: str | None) -> Usage | None:
+    """Counts of this invocation, also after a resume; `inputTokens` leave out what came from or went to the cache."""
+    fresh, output = get_int(value, "inputTokens"), get_int(value, "outputTokens")
+    if fresh is None and output is None:
+        return None
+    read, written = get_int(value, "cacheReadTokens"), get_int(value, "cacheWriteTokens")
+    return Usage(
+        prompt_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
+        completion_tokens=output,
+        model=model,
+        cached_tokens=read,
+        cache_write_tokens=written,
+    )
+
+
+ADAPTER = CursorAdapter
