@@ -56,7 +56,8 @@ def settle(flags: dict[str, Any], config_file: str | None) -> tuple[Resolved, Pa
     """All settings, and the directory they send the agent to."""
     workdir = working_directory(flags.get("cwd") or os.environ.get("RALPH_CWD"))
     name = config_file or os.environ.get("RALPH_CONFIG")
-    resolved = resolve(workdir, flags, Path.cwd() / Path(name).expanduser() if name else None)
+    config = Path(os.path.abspath(Path(name).expanduser())) if name else None  # noqa: PTH100 - links stay as named
+    resolved = resolve(workdir, flags, config)
     base = resolved.bases.get("cwd")
     if base is not None:  # it stands in a file
         workdir = working_directory(str(base / Path(resolved.settings.cwd or ".").expanduser()))

@@ -36,7 +36,7 @@ def json_schema() -> dict[str, Any]:
     for option in OPTIONS:
         node = _node(option.name, root["$defs"]) | {"description": option.help}
         value = msgspec.to_builtins(default(option.name))
-        if value not in (None, [], {}):
+        if value not in (None, (), [], {}):
             node["default"] = value
         for key in option.all_keys:
             _put(root, key, node)

@@ -1,0 +1,345 @@
+"""`ralph run` as a new user meets it: prompts, agents, directories, and mistakes that are answered."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Ralph = Callable[..., subprocess.CompletedProcess[str]]
+
+DONE = "<promise>COMPLETE</promise>"
+SYSTEM = "/usr/bin:/bin"
+
+
+def answered(result: subprocess.CompletedProcess[str], *parts: str, code: int = 64) -> None:
+    """A sentence on stderr, nothing on stdout, no traceback."""
+    assert result.returncode == code, result
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    for part in parts:
+        assert part in result.stderr
+
+
+def program(path: Path, body: str) -> Path:
+    path.write_text(f"#!/bin/bash\n{body}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def recorded(folder: Path, iteration: int = 1, name: str = "stdout.raw") -> bytes:
+    return (folder / ".ralph" / "latest" / "iterations" / f"{iteration:04d}" / name).read_bytes()
+
+
+# -- the prompt
+
+
+def test_a_command_needs_no_prompt_and_that_is_said(ralph: Ralph, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    result = ralph("run", "--agent-cmd", rf"printf 'hello\n{DONE}\n'", cwd=empty)
+    assert result.returncode == 0, result
+    assert "no prompt:" in result.stdout
+    assert "Iterations 1\n" in result.stdout
+
+
+@pytest.mark.parametrize("how", ["environment", "file"])
+def test_it_may_also_come_from_environment_or_file(ralph: Ralph, tmp_path: Path, how: str) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    if how == "file":
+        (empty / "ralph.yml").write_text(f"agent_cmd: echo '{DONE}'\n")
+    result = ralph("run", cwd=empty, env={"AGENT_CMD": f"echo '{DONE}'"} if how == "environment" else {})
+    assert result.returncode == 0, result
+    assert "no prompt:" in result.stdout
+
+
+@pytest.mark.parametrize("config", ["agent: demo\n", "cli:\n  backend: custom\n  command: cat\n"])
+def test_a_named_or_custom_agent_needs_one(ralph: Ralph, tmp_path: Path, config: str) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (empty / "ralph.yml").write_text(config)
+    answered(ralph("run", cwd=empty), "there is no prompt", "PROMPT.md", "-p", "-P", "ralph init")
+    assert not (empty / ".ralph").exists()
+
+
+def test_an_empty_prompt_is_a_mistake(ralph: Ralph, repo: Path) -> None:
+    answered(ralph("run", "-p", " \n", "--agent-cmd", "cat"), "--prompt", "is empty")
+    (repo / "PROMPT.md").write_text("\n\n")
+    answered(ralph("run", "--agent-cmd", "cat"), "PROMPT.md", "is empty")
+
+
+def test_a_prompt_file_that_is_none_is_a_mistake(ralph: Ralph, repo: Path) -> None:
+    (repo / "folder").mkdir()
+    (repo / "binary").write_bytes(b"\x7fELF\0\0\0")
+    answered(ralph("run", "-P", "nope.md", "--agent-cmd", "cat"), "nope.md", "does not exist")
+    answered(ralph("run", "-P", "folder", "--agent-cmd", "cat"), "folder", "directory")
+    answered(ralph("run", "-P", "binary", "--agent-cmd", "cat"), "binary", "not text")
+    assert not (repo / ".ralph").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_an_unreadable_prompt_is_a_mistake(ralph: Ralph, repo: Path) -> None:
+    (repo / "PROMPT.md").chmod(0)
+    answered(ralph("run", "--agent-cmd", "cat"), "PROMPT.md", "Permission denied")
+
+
+def test_300_kb_come_through_stdin_whole(ralph: Ralph, repo: Path) -> None:
+    prompt = ("é" * 99 + "\n") * 1550
+    (repo / "PROMPT.md").write_text(prompt)
+    ralph("run", "1", "--agent-cmd", "cat", "--ui", "quiet")
+    assert len(prompt.encode()) > 300_000
+    assert recorded(repo) == prompt.encode()
+    assert recorded(repo, name="prompt.md") == prompt.encode()
+
+
+def test_a_prompt_too_big_for_an_argument_is_a_mistake_before_the_start(ralph: Ralph, repo: Path) -> None:
+    (repo / "ralph.yml").write_text("cli:\n  backend: custom\n  command: echo\n")
+    (repo / "PROMPT.md").write_text("x" * 131_072)
+    answered(ralph("run", "1"), "131,072 bytes", "prompt_mode: stdin")
+    assert not (repo / ".ralph").exists()
+    (repo / "PROMPT.md").write_text("x" * 131_071)
+    assert ralph("run", "1", "--ui", "quiet").returncode == 2
+
+
+def test_bytes_that_are_no_utf8_reach_the_agent_as_they_are(ralph: Ralph, repo: Path) -> None:
+    (repo / "PROMPT.md").write_bytes(b"caf\xe9\n")
+    ralph("run", "1", "--agent-cmd", "cat", "--ui", "quiet")
+    assert recorded(repo) == b"caf\xe9\n"
+    (repo / "ralph.yml").write_text("cli:\n  backend: custom\n  command: printf\n  args: ['%s']\n")
+    ralph("run", "1", "--ui", "quiet")
+    assert recorded(repo) == b"caf\xe9\n"
+
+
+def test_a_prompt_that_begins_with_a_dash_is_no_flag(ralph: Ralph, repo: Path) -> None:
+    """A list in Markdown begins so; a real parser must take it as the prompt."""
+    parser = (
+        "import argparse; p = argparse.ArgumentParser(); p.add_argument('prompt'); print(p.parse_args().prompt.strip())"
+    )
+    (repo / "parse.py").write_text(parser)
+    (repo / "ralph.yml").write_text(f"cli:\n  backend: custom\n  command: {sys.executable}\n  args: [parse.py]\n")
+    ralph("run", "1", "-p", "- first\n- second", "--ui", "quiet")
+    assert recorded(repo) == b"- first\n- second\n"
+
+
+def test_the_prompt_is_read_again_each_iteration(ralph: Ralph, repo: Path) -> None:
+    result = ralph("run", "3", "--agent-cmd", "cat; echo more >> PROMPT.md", "--ui", "quiet")
+    assert result.returncode == 2
+    assert [recorded(repo, n).count(b"more") for n in (1, 2, 3)] == [0, 1, 2]
+
+
+def test_a_prompt_that_vanishes_ends_the_run_with_a_sentence(ralph: Ralph, repo: Path) -> None:
+    result = ralph("run", "3", "--agent-cmd", "rm -f PROMPT.md; echo hi", "-P", "PROMPT.md")
+    assert result.returncode == 1
+    assert "PROMPT.md" in result.stderr + result.stdout
+    assert "Traceback" not in result.stderr
+
+
+def test_a_pipe_is_a_prompt_for_all_iterations(repo: Path) -> None:
+    command = f"{shlex.quote(sys.executable)} -m ralph run 2 -P <(echo from a pipe) --agent-cmd cat --ui quiet"
+    done = subprocess.run(["bash", "-c", command], cwd=repo, capture_output=True, timeout=30, check=False)
+    assert done.returncode == 2, done
+    assert recorded(repo, 2) == b"from a pipe\n"
+
+
+# -- where things are
+
+
+def test_the_agent_works_where_ralph_was_called_though_the_file_lies_above(ralph: Ralph, repo: Path) -> None:
+    deep = repo / "src" / "deep"
+    deep.mkdir(parents=True)
+    (repo / "ralph.yml").write_text(f"agent_cmd: pwd; echo '{DONE}'\nprompt_file: PROMPT.md\n")
+    result = ralph("run", cwd=deep)
+    assert result.returncode == 0, result
+    assert recorded(deep).decode().splitlines()[0] == str(deep)
+    assert "from " + str(repo / "PROMPT.md") in result.stdout
+
+
+@pytest.mark.parametrize("how", ["flag", "variable", "file"])
+def test_another_directory_can_be_named(ralph: Ralph, repo: Path, how: str) -> None:
+    (repo / "sub").mkdir()
+    if how == "file":
+        (repo / "ralph.yml").write_text("cwd: sub\n")
+    arguments = ["--cwd", "sub"] if how == "flag" else []
+    env = {"RALPH_CWD": "sub"} if how == "variable" else {}
+    result = ralph("run", "-P", "PROMPT.md", "--agent-cmd", f"pwd; echo '{DONE}'", *arguments, env=env)
+    assert result.returncode == 0, result
+    assert recorded(repo / "sub").decode().splitlines()[0] == str(repo / "sub")
+
+
+def test_a_directory_that_is_none_is_a_mistake(ralph: Ralph, repo: Path) -> None:
+    answered(ralph("run", "--cwd", "nowhere", "--agent-cmd", "cat"), "working directory", "nowhere")
+    (repo / "ralph.yml").write_text("cwd: gone\n")
+    answered(ralph("run", "--agent-cmd", "cat"), "working directory", "gone")
+
+
+def test_a_directory_that_has_vanished_is_a_mistake(repo: Path) -> None:
+    command = f"mkdir gone && cd gone && rmdir ../gone && {shlex.quote(sys.executable)} -m ralph run --agent-cmd cat"
+    done = subprocess.run(["bash", "-c", command], cwd=repo, capture_output=True, text=True, timeout=30, check=False)
+    answered(done, "the working directory is gone")
+
+
+def test_a_program_beside_the_file_is_found_from_anywhere(ralph: Ralph, repo: Path) -> None:
+    program(repo / "tool", f"cat; echo; echo '{DONE}'")
+    (repo / "ralph.yml").write_text("cli:\n  backend: custom\n  command: ./tool\n  prompt_mode: stdin\n")
+    (repo / "sub").mkdir()
+    assert ralph("run", "-c", "../ralph.yml", "-p", "x", cwd=repo / "sub").returncode == 0
+    assert ralph("run", "-c", "ralph.yml", "--cwd", "sub", "-p", "x").returncode == 0
+
+
+# -- the agent
+
+
+def test_no_agent_at_all_lists_what_was_looked_for_and_how_to_get_each(ralph: Ralph, tmp_path: Path) -> None:
+    from ralph.agents import registry
+
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    result = ralph("run", env={"PATH": str(bare)})
+    answered(result, "no agent was found", "--agent-cmd", "ralph demo")
+    for spec in registry.all_specs():
+        if spec.detect is not None:
+            assert any(
+                line.split()[0] == spec.name and spec.link in line
+                for line in result.stderr.splitlines()
+                if line.strip()
+            )
+
+
+def test_no_prompt_and_no_agent_are_told_together(ralph: Ralph, repo: Path) -> None:
+    (repo / "PROMPT.md").unlink()
+    answered(ralph("run", env={"PATH": str(repo)}), "there is no prompt", "no agent was found")
+
+
+def test_an_unknown_agent_is_answered_with_the_nearest(ralph: Ralph) -> None:
+    answered(ralph("run", "--agent", "clade"), "'clade'", "'claude'", "codex", "custom")
+    answered(ralph("run", env={"RALPH_AGENT": "gemni"}), "'gemini'")
+
+
+def test_an_agent_that_is_not_there_is_answered_with_how_to_get_it(ralph: Ralph, repo: Path) -> None:
+    answered(
+        ralph("run", "--agent", "gemini", env={"PATH": str(repo)}),
+        "gemini",
+        "not found",
+        "npm install -g @google/gemini-cli",
+    )
+
+
+def test_the_first_enabled_agent_in_path_is_taken(ralph: Ralph, repo: Path) -> None:
+    tools = repo / "tools"
+    tools.mkdir()
+    for name in ("claude", "codex"):
+        program(tools / name, "[ $1 = --version ] && echo 1.2.3 || cat >/dev/null")
+    env = {"PATH": f"{tools}:{SYSTEM}"}
+    assert f"argv          {tools}/claude" in ralph("run", "--dry-run", env=env).stdout
+    (repo / "ralph.yml").write_text("adapters:\n  claude:\n    enabled: false\n")
+    assert f"argv          {tools}/codex" in ralph("run", "--dry-run", env=env).stdout
+    (repo / "ralph.yml").write_text("agent_priority: [codex, claude]\n")
+    assert f"argv          {tools}/codex" in ralph("run", "--dry-run", env=env).stdout
+    (repo / "ralph.yml").write_text("cli:\n  backend: codex\n")
+    assert f"argv          {tools}/codex" in ralph("run", "--dry-run", env=env).stdout
+    program(tools / "claude", "exit 1")
+    (repo / "ralph.yml").unlink()
+    assert f"argv          {tools}/codex" in ralph("run", "--dry-run", env=env).stdout
+
+
+def test_a_custom_agent_without_a_command_is_a_mistake(ralph: Ralph, repo: Path) -> None:
+    (repo / "ralph.yml").write_text("cli:\n  backend: custom\n")
+    answered(ralph("run"), "custom", "command", "ralph.yml:2")
+    (repo / "ralph.yml").write_text("cli:\n  backend: custom\n  command: ./nope\n")
+    answered(ralph("run"), "./nope", "ralph.yml:3", "not found")
+    (repo / "nope").write_text("text")
+    answered(ralph("run"), "./nope", "not executable")
+
+
+@pytest.mark.parametrize(
+    ("more", "seen"),
+    [
+        ("prompt_mode: stdin", ["--headless", "--json"]),
+        ("prompt_mode: arg\n  prompt_flag: -p", ["--headless", "--json", "-p", "test"]),
+        ("prompt_mode: arg", ["--headless", "--json", "test"]),
+    ],
+)
+def test_a_custom_agent_gets_its_arguments_and_the_prompt(ralph: Ralph, repo: Path, more: str, seen: list[str]) -> None:
+    program(repo / "my-ai", f'for a in "$@"; do echo "arg:$a"; done; sed s/^/stdin:/; echo; echo "{DONE}"')
+    (repo / "ralph.yml").write_text(
+        f'cli:\n  backend: custom\n  command: ./my-ai\n  args: ["--headless", "--json"]\n  {more}\n'
+    )
+    assert ralph("run", "-p", "test").returncode == 0
+    lines = recorded(repo).decode().splitlines()
+    assert [line[4:] for line in lines if line.startswith("arg:")] == seen
+    assert [line for line in lines if line.startswith("stdin:")] == (["stdin:test"] if "stdin" in more else [])
+
+
+def test_another_binary_can_be_named_for_a_known_agent(ralph: Ralph, repo: Path) -> None:
+    program(repo / "my-claude", "[ $1 = --version ] && echo 2.0.1 && exit; cat > /dev/null")
+    (repo / "ralph.yml").write_text("cli:\n  backend: claude\n  command: ./my-claude\n")
+    result = ralph("run", "--dry-run")
+    assert f"argv          {repo}/my-claude" in result.stdout
+    assert "claude (Claude Code 2.0.1)" in result.stdout
+
+
+def test_a_model_that_cannot_be_passed_on_is_told(ralph: Ralph) -> None:
+    answered(ralph("run", "--agent-cmd", "cat", "--model", "x"), "--model")
+    result = ralph("run", "1", "--agent-cmd", "cat", env={"RALPH_MODEL": "x"})
+    assert "model 'x' (RALPH_MODEL) is not used" in result.stdout
+
+
+def test_an_empty_command_is_a_mistake(ralph: Ralph) -> None:
+    answered(ralph("run", "--agent-cmd", " "), "--agent-cmd is empty")
+
+
+def test_an_unknown_transcript_is_answered_with_the_nearest(ralph: Ralph) -> None:
+    answered(ralph("run", "--agent-cmd", "cat", "--transcript", "rtf"), "'rtf'", "rtf1", "plain")
+    answered(ralph("run", "--agent-cmd", "cat", env={"RALPH_TRANSCRIPT": "plane"}), "'plain'")
+
+
+# -- numbers and flags
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--", "-3"], ["--max-cost=-1"], ["--max-tokens=-1"], ["--max-failures=-1"], ["--idle-timeout=-1"]]
+)
+def test_negative_limits_are_mistakes(ralph: Ralph, arguments: list[str]) -> None:
+    answered(ralph("run", "--agent-cmd", "cat", *arguments), "expected", "0 or more")
+
+
+def test_all_wrong_flags_are_told_at_once(ralph: Ralph) -> None:
+    result = ralph("run", "--max-cost", "abc", "--max-tokens", "x", "--idle-timeout", "soon", "--ui", "fancy", "three")
+    answered(result, "--max-cost:", "--max-tokens:", "--idle-timeout:", "--ui:", "MAX_ITERATIONS:")
+
+
+def test_an_unknown_flag_or_command_is_a_mistake(ralph: Ralph) -> None:
+    answered(ralph("run", "--agnt", "x"), "--agnt")
+    answered(ralph("rum"), "'rum'", "'run'")
+
+
+def test_a_switch_of_the_file_can_be_switched_off(ralph: Ralph, repo: Path) -> None:
+    (repo / "ralph.yml").write_text("interactive: true\npty: true\n")
+    answered(ralph("run", "--agent-cmd", "cat"), "--interactive needs a terminal")
+    assert not (repo / ".ralph").exists()
+    result = ralph("run", "1", "--agent-cmd", "cat", "--no-interactive", "--no-pty")
+    assert result.returncode == 2
+
+
+def test_a_run_already_going_is_answered(ralph: Ralph, repo: Path) -> None:
+    inner = f"{shlex.quote(sys.executable)} -m ralph run 1 --agent-cmd cat; echo code=$?"
+    result = ralph("run", "1", "--agent-cmd", inner)
+    assert "already going" in result.stdout
+    assert "code=64" in result.stdout
+
+
+def test_warnings_about_the_file_are_shown(ralph: Ralph, repo: Path) -> None:
+    (repo / "ralph.yml").write_text("max_iteratons: 3\nhats: {}\n")
+    result = ralph("run", "1", "--agent-cmd", "cat")
+    assert "did you mean 'max_iterations'" in result.stdout
+    assert "not acted on yet: hats" in result.stdout

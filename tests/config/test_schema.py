@@ -1,0 +1,125 @@
+"""The JSON schema says about a file what ralph says about it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ralph.config.layers import resolve
+from ralph.config.schema import json_schema
+from ralph.config.settings import NOT_ACTED_ON, OPTIONS
+from ralph.config.yamlfile import _plain
+from ralph.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+_UNDERSTOOD = {
+    "$schema", "$defs", "$ref", "title", "description", "default", "type", "properties", "additionalProperties",
+    "items", "anyOf", "enum", "minimum", "pattern",
+}  # fmt: skip
+
+
+def holds(schema: Any, value: Any, root: dict[str, Any]) -> bool:
+    """As much of JSON schema as ours uses; a word that it does not know is an error."""
+    if schema is True or schema == {}:
+        return True
+    assert schema.keys() <= _UNDERSTOOD, schema.keys() - _UNDERSTOOD
+    if "$ref" in schema:
+        return holds(root["$defs"][schema["$ref"].removeprefix("#/$defs/")], value, root)
+    kinds = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", [])
+    if kinds and not any(isinstance(value, _TYPES[k]) and (k == "boolean") >= isinstance(value, bool) for k in kinds):
+        return False
+    checks = [
+        "enum" not in schema or value in schema["enum"],
+        "minimum" not in schema or value >= schema["minimum"],
+        "pattern" not in schema or re.search(schema["pattern"], value) is not None,
+        "anyOf" not in schema or any(holds(option, value, root) for option in schema["anyOf"]),
+    ]
+    if isinstance(value, list):
+        checks += [holds(schema.get("items", True), item, root) for item in value]
+    if isinstance(value, dict):
+        for key, item in value.items():
+            below = schema.get("properties", {}).get(key, schema.get("additionalProperties", True))
+            checks.append(holds(below, item, root))
+    return all(checks)
+
+
+GOOD = [
+    "max_iterations: 5\nmax_runtime: 1h30m\nverify: [make test, ruff check]\n",
+    "verify: make test\nui: json\npty: true\nmax_cost: 2.5\n",
+    "cli:\n  backend: custom\n  command: x\n  args: [a, b]\n  prompt_mode: stdin\n",
+    "event_loop:\n  max_runtime_seconds: 14400\n  prompt: hello\n",
+    "adapters:\n  claude:\n    enabled: false\n    timeout: 5m\n  codex:\n",
+    "hats:\n  builder: {name: x}\ntui: {prefix_key: a}\nverbose: true\n",
+    "sleep: 0\nidle_timeout: 250ms\nwall_timeout: 2.5\n",
+]
+BAD = [
+    "max_iterations: -1\n",
+    "max_iterations: many\n",
+    "max_iterations: 2.5\n",
+    "max_iterations: true\n",
+    "confirmations: 0\n",
+    "ui: fancy\n",
+    "pty: 'yes'\n",
+    "verify: 3\n",
+    "verify: [3]\n",
+    "sleep: banana\n",
+    "sleep: -5\n",
+    "sleep: 5 parsecs\n",
+    "model: 4.5\n",
+    "cli:\n  prompt_mode: pigeon\n",
+    "cli: claude\n",
+    "adapters:\n  claude:\n    enabled: 7\n",
+    "adapters: [claude]\n",
+]
+
+
+def read(text: str) -> Any:
+    from ruamel.yaml import YAML
+
+    return _plain(YAML(typ="rt").load(text))
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_what_ralph_takes_the_schema_takes(tmp_path: Path, text: str) -> None:
+    (tmp_path / "ralph.yml").write_text(text)
+    resolve(tmp_path, {}, environ={})
+    assert holds(json_schema(), read(text), json_schema())
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_what_ralph_refuses_the_schema_refuses(tmp_path: Path, text: str) -> None:
+    (tmp_path / "ralph.yml").write_text(text)
+    with pytest.raises(UsageError):
+        resolve(tmp_path, {}, environ={})
+    assert not holds(json_schema(), read(text), json_schema())
+
+
+def test_every_key_is_in_it_with_a_description() -> None:
+    schema = json_schema()
+    for key in [key for option in OPTIONS for key in option.all_keys] + sorted(NOT_ACTED_ON):
+        section, _, inner = key.rpartition(".")
+        place = schema["properties"][section]["properties"] if section else schema["properties"]
+        assert place[inner]["description"], key
+
+
+def test_every_reference_leads_somewhere_and_every_default_fits() -> None:
+    schema = json_schema()
+    text = json.dumps(schema)
+    assert set(re.findall(r'"#/\$defs/(\w+)"', text)) <= schema["$defs"].keys()
+    for name, node in schema["properties"].items():
+        if "default" in node:
+            assert holds(node, node["default"], schema), name
