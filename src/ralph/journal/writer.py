@@ -13,7 +13,7 @@ import msgspec
 
 from ralph.errors import RunError
 from ralph.journal.layout import RunPaths, StatePaths
-from ralph.transcripts.events import TranscriptEvent, encode
+from ralph.transcripts.events import TranscriptEvent, encode_lines
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -84,18 +84,14 @@ class JournalWriter:
 
     def events(self, events: list[TranscriptEvent]) -> bytes:
         """Appends events with time, iteration and sequence number; gives back the lines as they were written."""
-        stamp = f'"time":{time.time():.3f},"iteration":{self._iteration},'
-        seq = self._seq
-        lines = []
-        for event in events:
-            seq += 1
-            lines.append(f'{{"seq":{seq},{stamp}'.encode() + encode(event)[1:])
-        if not lines:
+        if not events:
             return b""
-        lines.append(b"")
-        data = b"\n".join(lines)
+        stamp = b'"time":%.3f,"iteration":%d,' % (time.time(), self._iteration)
+        bodies = encode_lines(events).splitlines(keepends=True)  # of bytes: at newlines alone, and JSON has none
+        first = self._seq + 1
+        data = b"".join([b'{"seq":%d,%b%b' % (seq, stamp, body[1:]) for seq, body in enumerate(bodies, first)])
         self._events.write(data)
-        self._seq = seq
+        self._seq += len(bodies)
         return data
 
     def begin_iteration(self, number: int, prompt: bytes) -> tuple[Path, Appender, Appender]:

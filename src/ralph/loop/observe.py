@@ -34,20 +34,20 @@ class ToolCounts(msgspec.Struct):
 
 def add_usage(total: Usage, more: Usage) -> Usage:
     """Sums what is known; what nobody gave stays None."""
-
-    def both(a: Any, b: Any) -> Any:
-        return b if a is None else a if b is None else a + b
-
     return Usage(
-        prompt_tokens=both(total.prompt_tokens, more.prompt_tokens),
-        completion_tokens=both(total.completion_tokens, more.completion_tokens),
-        total_tokens=both(total.total_tokens, known_total(more)),
+        prompt_tokens=_both(total.prompt_tokens, more.prompt_tokens),
+        completion_tokens=_both(total.completion_tokens, more.completion_tokens),
+        total_tokens=_both(total.total_tokens, known_total(more)),
         model=more.model or total.model,
-        cached_tokens=both(total.cached_tokens, more.cached_tokens),
-        cache_write_tokens=both(total.cache_write_tokens, more.cache_write_tokens),
-        reasoning_tokens=both(total.reasoning_tokens, more.reasoning_tokens),
-        cost_usd=both(total.cost_usd, more.cost_usd),
+        cached_tokens=_both(total.cached_tokens, more.cached_tokens),
+        cache_write_tokens=_both(total.cache_write_tokens, more.cache_write_tokens),
+        reasoning_tokens=_both(total.reasoning_tokens, more.reasoning_tokens),
+        cost_usd=_both(total.cost_usd, more.cost_usd),
     )
+
+
+def _both(a: Any, b: Any) -> Any:
+    return b if a is None else a if b is None else a + b
 
 
 def known_total(usage: Usage) -> int | None:

@@ -62,7 +62,11 @@ class FinalMessage:
     def feed(self, text: str) -> None:
         if self._boundary and text.strip():
             self._begin()
-        found = next((m for m in self._all if m in text), "")
+        found = ""
+        for marker in self._all:
+            if marker in text:
+                found = marker
+                break
         if not found and "```" not in text and "~~~" not in text:
             self._note_last(text)
             return

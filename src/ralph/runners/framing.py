@@ -28,7 +28,10 @@ class LineFramer:
             self._held.clear()
             self._held_size = 0
         self._hold(chunk[end + 1 :])
-        return [_text(line) for line in whole.split(b"\n")]
+        # Decoded as one: a newline is never part of a character, not even of a broken one.
+        text = whole.decode("utf-8", "replace")
+        lines = text.split("\n")
+        return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
     def flush(self) -> list[str]:
         """The last line, if it lacked its newline."""

@@ -119,6 +119,14 @@ def encode(event: TranscriptEvent) -> bytes:
         return _encoder.encode(replace_surrogates(msgspec.to_builtins(event)))
 
 
+def encode_lines(events: list[TranscriptEvent]) -> bytes:
+    """Many events as lines of JSON, each with its newline."""
+    try:
+        return _encoder.encode_lines(events)
+    except UnicodeEncodeError:
+        return b"".join([encode(event) + b"\n" for event in events])
+
+
 def decode(line: str | bytes) -> TranscriptEvent:
     """One event from its JSON; raises EventError with the reason."""
     try:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ralph.transcripts import meta
 from ralph.transcripts.base import Capabilities, TranscriptAdapter
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class SafeAdapter(TranscriptAdapter):
@@ -28,10 +23,16 @@ class SafeAdapter(TranscriptAdapter):
         return self._inner.structured
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        return self._guard(self._inner.feed, line)
+        try:
+            return self._inner.feed(line)
+        except Exception as error:  # noqa: BLE001 - a boundary: an adapter's bug must not end a run
+            return self._failed(error, line)
 
     def feed_stderr(self, line: str) -> list[TranscriptEvent]:
-        return self._guard(self._inner.feed_stderr, line)
+        try:
+            return self._inner.feed_stderr(line)
+        except Exception as error:  # noqa: BLE001 - a boundary: an adapter's bug must not end a run
+            return self._failed(error, line)
 
     def flush(self) -> list[TranscriptEvent]:
         try:
@@ -39,9 +40,6 @@ class SafeAdapter(TranscriptAdapter):
         except Exception as error:  # noqa: BLE001 - a boundary: an adapter's bug must not end a run
             return [meta.parse_error(f"adapter {self.name} failed at the end: {error!r}", "")]
 
-    def _guard(self, feed: Callable[[str], list[TranscriptEvent]], line: str) -> list[TranscriptEvent]:
-        try:
-            return feed(line)
-        except Exception as error:  # noqa: BLE001 - a boundary: an adapter's bug must not end a run
-            message = f"adapter {self.name} failed on this line: {error!r}"
-            return [meta.parse_error(message, line), Text(Tag.SYS, line)]
+    def _failed(self, error: Exception, line: str) -> list[TranscriptEvent]:
+        message = f"adapter {self.name} failed on this line: {error!r}"
+        return [meta.parse_error(message, line), Text(Tag.SYS, line)]

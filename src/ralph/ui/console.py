@@ -40,8 +40,7 @@ class PlainScreen:
         self._renderer = Renderer()
 
     def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
-        render = self._renderer.lines
-        self._write("".join([self._line(label, text) for event in events for label, text in render(event)]))
+        self._write(self._text(events))
 
     def status(self, status: Status) -> None:
         pass
@@ -49,10 +48,15 @@ class PlainScreen:
     def close(self) -> None:
         pass
 
+    def _text(self, events: list[TranscriptEvent]) -> str:
+        render, line = self._renderer.lines, self._line
+        return "".join([line(label, text) for event in events for label, text in render(event)])
+
     def _line(self, label: str, text: str) -> str:
         if label == "HEAD":
             return f"━━━ {text} ━━━\n"
-        return f"{label:<{_WIDTH}} {text}".rstrip() + "\n"
+        text = text.rstrip()
+        return f"{label.ljust(_WIDTH)} {text}\n" if text else f"{label}\n"
 
     def _write(self, text: str) -> None:
         data = memoryview(text.encode("utf-8", "replace"))
@@ -69,8 +73,7 @@ class RichScreen(PlainScreen):
         self._status = ""
 
     def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
-        render = self._renderer.lines
-        text = "".join([self._line(label, text) for event in events for label, text in render(event)])
+        text = self._text(events)
         if text:
             self._write(self._erase() + text + self._status)
 

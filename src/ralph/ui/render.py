@@ -21,6 +21,7 @@ from ralph.transcripts.meta import Kind
 #: A longer line is cut on the screen; the journal has it whole.
 MAX_SHOWN = 4000
 _TOOL_LINES = 12
+_SIGNS = {ToolStatus.OK: "✓ ok", ToolStatus.FAIL: "✗ failed", ToolStatus.UNKNOWN: "· ended"}
 _UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
@@ -47,15 +48,14 @@ class Renderer:
         self._tools: dict[str, tuple[str, int]] = {}
 
     def lines(self, event: TranscriptEvent) -> list[tuple[str, str]]:
-        kind = type(event)
-        if kind is Text:
-            return _text(event)  # type: ignore[arg-type]
-        match event:
+        match event:  # the frequent ones first
+            case Text():
+                return _text(event)
+            case ToolOutput(tool=tool, text=text):
+                return self._output(tool.id, text)
             case ToolStart(tool=tool):
                 self._tools[tool.id] = (tool.name, 0)
                 return [("TOOL", f"{safe(tool.name)}{_input(tool.input)}")]
-            case ToolOutput(tool=tool, text=text):
-                return self._output(tool.id, text)
             case ToolEnd(tool=tool):
                 name, shown = self._tools.pop(tool.id, (tool.name or "", 0))
                 return _tool_end(name, tool.status, tool.duration_ms, shown)
@@ -64,7 +64,6 @@ class Renderer:
             case Meta(meta=fields):
                 # Whatever a field holds, and whoever wrote it: nothing of it may control the terminal.
                 return [(safe(label), safe(text)) for label, text in _meta(fields)]
-        return []
 
     def _output(self, tool_id: str, text: str) -> list[tuple[str, str]]:
         name, shown = self._tools.get(tool_id, ("", 0))
@@ -92,7 +91,7 @@ def _input(value: dict[str, Any] | None) -> str:
 
 
 def _tool_end(name: str, status: ToolStatus, duration_ms: int | None, shown: int) -> list[tuple[str, str]]:
-    sign = {ToolStatus.OK: "✓ ok", ToolStatus.FAIL: "✗ failed", ToolStatus.UNKNOWN: "· ended"}[status]
+    sign = _SIGNS[status]
     took = f" in {format_duration(duration_ms / 1000)}" if duration_ms is not None else ""
     more = f" ({shown - _TOOL_LINES} more lines of output in the journal)" if shown > _TOOL_LINES else ""
     return [("TOOL", f"  {sign}{took}{' · ' + safe(name) if name else ''}{more}")]
