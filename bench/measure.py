@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import statistics
 import subprocess
@@ -55,10 +56,8 @@ def workspace() -> Iterator[Path]:
 
 def custom_agent(repo: Path, program: str, arguments: Sequence[str] = ()) -> None:
     """A ralph.yml with this program as the agent, started without a shell."""
-    lines = ["agent: custom", f"command: {program}", "prompt_mode: stdin"]
-    if arguments:
-        lines += ["args:", *(f"  - {argument}" for argument in arguments)]
-    (repo / "ralph.yml").write_text("\n".join(lines) + "\n")
+    quoted = json.dumps(program), json.dumps(list(arguments))  # JSON is YAML, and quotes whatever a path holds
+    (repo / "ralph.yml").write_text("agent: custom\nprompt_mode: stdin\ncommand: {}\nargs: {}\n".format(*quoted))
 
 
 def run_timed(
