@@ -49,6 +49,8 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     resets: bool = False
     #: kinds of meta events that must be there
     kinds: list[str] = []
+    #: how often the agent itself says the marker
+    markers: int = 1
     #: the exit code, where the recording does not say
     exit: int | None = None
 

@@ -72,4 +72,4 @@ def test_nothing_is_said_twice(recording: Recording) -> None:
         if isinstance(e, Text) and e.tag is Tag.AI
         for line in e.text.split("\n")
     ]
-    assert lines.count(marker) <= 1
+    assert lines.count(marker) <= case.markers

@@ -1,0 +1,112 @@
+"""Copilot's tool calls: a start, pieces of a command's output, an end that calls a failed command a success."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ralph.transcripts._json import get_dict, get_int, get_str
+from ralph.transcripts.events import (
+    ToolCall,
+    ToolEnd,
+    ToolOutput,
+    ToolRef,
+    ToolResult,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+)
+
+#: The CLI's own last line of a command's output; where there is no field for it, this has the exit code.
+_EXIT = re.compile(r"<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d+)>\s*$")
+_REFUSED = ("denied", "rejected")
+
+
+class _Call(msgspec.Struct):
+    name: str
+    started: Any
+    held: str = ""
+    streamed: bool = False
+
+
+class ToolCalls:
+    def __init__(self) -> None:
+        self._open: dict[str, _Call] = {}
+        self._count = 0
+        #: what was said when a call was refused, if one was
+        self.refused = ""
+
+    def start(self, data: dict[str, Any], timestamp: Any) -> list[TranscriptEvent]:
+        call = get_str(data, "toolCallId") or self._next()
+        if call in self._open:
+            return []
+        name = get_str(data, "toolName", "name") or "tool"
+        self._open[call] = _Call(name, timestamp)
+        arguments = data.get("arguments")
+        return [ToolStart(ToolCall(call, name, arguments if isinstance(arguments, dict) else None))]
+
+    def output(self, data: dict[str, Any]) -> list[TranscriptEvent]:
+        """A piece of a running command's output, shown line by line."""
+        text = get_str(data, "text")
+        call = get_str(data, "toolCallId")
+        open_call = self._open.get(call or "")
+        if text is None or call is None or open_call is None:
+            return []
+        open_call.streamed = True
+        whole, newline, rest = (open_call.held + text).rpartition("\n")
+        open_call.held = rest
+        return [ToolOutput(ToolRef(call, open_call.name), whole)] if newline else []
+
+    def complete(self, data: dict[str, Any], timestamp: Any) -> list[TranscriptEvent]:
+        call = get_str(data, "toolCallId") or next(iter(self._open), None) or self._next()
+        events = [] if call in self._open else self.start({**data, "toolCallId": call}, None)
+        open_call = self._open.pop(call)
+        content = _content(data)
+        output = open_call.held if open_call.streamed else content
+        if output:
+            events.append(ToolOutput(ToolRef(call, open_call.name), output.removesuffix("\n")))
+        if get_str(get_dict(data, "error"), "code") in _REFUSED:
+            self.refused = content or f"{open_call.name} was refused"
+        duration = _milliseconds(open_call.started, timestamp)
+        events.append(ToolEnd(ToolResult(call, _status(data, content), duration, open_call.name)))
+        return events
+
+    def _next(self) -> str:
+        self._count += 1
+        return f"call-{self._count}"
+
+
+def _content(data: dict[str, Any]) -> str:
+    for key in ("error", "result"):
+        value = data.get(key)
+        if isinstance(value, str) and value:
+            return value
+        found = get_str(value, "message", "content", "detailedContent")
+        if found is not None:
+            return found
+    return ""
+
+
+def _status(data: dict[str, Any], content: str) -> ToolStatus:
+    success = data.get("success")
+    if success is False or (success is None and data.get("error")):
+        return ToolStatus.FAIL
+    code = get_int(get_dict(data, "shellExecution"), "exitCode")
+    if code is None:
+        found = _EXIT.search(content, max(0, len(content) - 200))
+        code = int(found.group(1)) if found else None
+    if code is not None:
+        return ToolStatus.OK if code == 0 else ToolStatus.FAIL
+    return ToolStatus.OK if success is True else ToolStatus.UNKNOWN
+
+
+def _milliseconds(start: Any, end: Any) -> int | None:
+    if not isinstance(start, str) or not isinstance(end, str):
+        return None
+    try:
+        return max(0, round((datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds() * 1000))
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,83 @@
+"""Copilot's words and thoughts: fragments first (unless streaming is off), then each message whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ralph.transcripts._deltas import DeltaLines
+from ralph.transcripts._json import get_str
+from ralph.transcripts.events import Tag, Text, TranscriptEvent
+
+
+class _Stream(msgspec.Struct):
+    id: str
+    lines: DeltaLines
+
+
+class Words:
+    """One stream is open for each agent; `agent` is empty for the one whose words count."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Stream] = {}
+        self._streamed: dict[str, int] = {}  # how much came of a message before another one began
+        self._thought: dict[str, str] = {}
+        self._thinking: set[str] = set()
+
+    def delta(self, data: dict[str, Any], agent: str, *, thought: bool) -> list[TranscriptEvent]:
+        fragment = get_str(data, "deltaContent")
+        if fragment is None:
+            return []
+        identity = get_str(data, "reasoningId" if thought else "messageId") or ""
+        stream = self._open.get(agent)
+        events: list[TranscriptEvent] = []
+        if stream is None or stream.id != identity:
+            events = self._close(agent)
+            stream = self._open[agent] = _Stream(identity, DeltaLines(_tag(agent, thought=thought)))
+        if thought:
+            self._thinking.add(agent)
+        return events + stream.lines.feed(fragment)
+
+    def message(self, data: dict[str, Any], agent: str) -> list[TranscriptEvent]:
+        """The whole message: what did not come in fragments, and the thought before it if that did not."""
+        thought = get_str(data, "reasoningText") or ""
+        events: list[TranscriptEvent] = []
+        if thought and agent not in self._thinking:
+            events = [*self._close(agent), Text(_tag(agent, thought=True), thought.removesuffix("\n"))]
+        self._thinking.discard(agent)
+        self._thought[agent] = thought
+        return events + self._whole(get_str(data, "messageId") or "", data, agent, thought=False)
+
+    def reasoning(self, data: dict[str, Any], agent: str) -> list[TranscriptEvent]:
+        """It may come after the message that had it."""
+        if get_str(data, "content") == self._thought.get(agent):
+            return []
+        self._thinking.add(agent)
+        return self._whole(get_str(data, "reasoningId") or "", data, agent, thought=True)
+
+    def flush(self) -> list[TranscriptEvent]:
+        return [event for agent in list(self._open) for event in self._close(agent)]
+
+    def _whole(self, identity: str, data: dict[str, Any], agent: str, *, thought: bool) -> list[TranscriptEvent]:
+        content = get_str(data, "content") or ""
+        stream = self._open.get(agent)
+        if stream is not None and stream.id == identity:
+            missing = content[stream.lines.length :]
+            events = stream.lines.feed(missing) if missing else []
+            return events + self._close(agent)
+        events = self._close(agent)
+        rest = content[self._streamed.get(identity, 0) :].removesuffix("\n")
+        return [*events, Text(_tag(agent, thought=thought), rest)] if rest else events
+
+    def _close(self, agent: str) -> list[TranscriptEvent]:
+        stream = self._open.pop(agent, None)
+        if stream is None:
+            return []
+        if stream.id:
+            self._streamed[stream.id] = stream.lines.length
+        return stream.lines.flush()
+
+
+def _tag(agent: str, *, thought: bool) -> Tag:
+    return Tag.SYS if agent else Tag.THINK if thought else Tag.AI
