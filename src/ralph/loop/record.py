@@ -24,6 +24,9 @@ _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])|\x1b\Z"
 )
 
+#: A limit is often reached by an agent's very last line; in this time it can still end by itself, and be done.
+_SPARE = 1.5
+
 _RTF1 = SENTINEL.encode() + b"{"
 
 
@@ -71,6 +74,7 @@ class Recorder:
         self._plain = adapter.name == "plain"
         self.on_tick: Callable[[], None] = lambda: None
         self.budget: tuple[Limits, Usage, float] | None = None
+        self._over_since = 0.0
 
     def stdout(self, chunk: bytes) -> None:
         self._raw_out.write(chunk)
@@ -100,7 +104,12 @@ class Recorder:
         if not (limits.runtime or limits.cost or limits.tokens):
             return None
         used = add_usage(before, self.observation.usage)
-        return budget_reached(limits, used, time.monotonic() - run_started)
+        now = time.monotonic()
+        reason = budget_reached(limits, used, now - run_started)
+        if reason is None:
+            return None
+        self._over_since = self._over_since or now
+        return reason if now - self._over_since > _SPARE else None
 
     def finished(self) -> bool:
         return self.observation.result is not None and not self.observation.open_tools

@@ -150,6 +150,8 @@ class Loop:
     # -- one iteration
 
     def _run_agent(self) -> Finished:
+        if not self.plan.workdir.is_dir():
+            raise RunError(f"the working directory is gone: {self.plan.workdir}")
         base = self._read_prompt()
         text = self._with_notes(base)
         before = progress.take(self.plan.workdir)
@@ -270,6 +272,9 @@ class Loop:
         if not allowed:
             return None
         bad = progress.outside(self._local(changes.files), allowed)
+        if bad:  # putting back what it was when the run began is what it is asked to do
+            since = progress.compare(self.first, progress.take(self.plan.workdir)).files
+            bad = sorted(set(bad) & set(self._local(since)))
         if not bad:
             return None
         self.trespassed.update(bad)

@@ -1,7 +1,8 @@
-"""Plain text: every line is the agent's words."""
+"""Plain text: every line is the agent's words, but for its prompt, should it print that again first."""
 
 from __future__ import annotations
 
+from ralph.transcripts._echo import PromptEcho
 from ralph.transcripts.base import TranscriptAdapter
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
 
@@ -9,8 +10,11 @@ from ralph.transcripts.events import Tag, Text, TranscriptEvent
 class PlainAdapter(TranscriptAdapter):
     name = "plain"
 
+    def __init__(self) -> None:
+        self._echo = PromptEcho()
+
     def feed(self, line: str) -> list[TranscriptEvent]:
-        return [Text(Tag.AI, line)]
+        return [Text(Tag.PROMPT if self._echo.is_echo(line, self.prompt) else Tag.AI, line)]
 
 
 ADAPTER = PlainAdapter

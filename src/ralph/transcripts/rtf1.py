@@ -1,8 +1,9 @@
-"""Ralph Transcript Format 1: `@@RALPH@@ ` and one event as JSON; any other line is the agent's words."""
+"""Ralph Transcript Format 1: `@@RALPH@@ ` and one event as JSON; any other line is plain text."""
 
 from __future__ import annotations
 
 from ralph.transcripts import meta
+from ralph.transcripts._echo import PromptEcho
 from ralph.transcripts.base import Capabilities, TranscriptAdapter
 from ralph.transcripts.events import EventError, Meta, Tag, Text, TranscriptEvent, decode
 
@@ -14,9 +15,12 @@ class Rtf1Adapter(TranscriptAdapter):
     name = "rtf1"
     capabilities = Capabilities(supports_roles=True, supports_tool_events=True, supports_usage_events=True)
 
+    def __init__(self) -> None:
+        self._echo = PromptEcho()
+
     def feed(self, line: str) -> list[TranscriptEvent]:
         if not line.startswith(SENTINEL):
-            return [Text(Tag.AI, line)]
+            return [Text(Tag.PROMPT if self._echo.is_echo(line, self.prompt) else Tag.AI, line)]
         try:
             event = decode(line[_LENGTH:])
         except EventError as error:

@@ -1,0 +1,190 @@
+"""Verification and allowed paths from end to end: a claim of being done is not always believed."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from processes import marked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from loop.conftest import Ran
+
+    Run = Callable[..., Ran]
+
+DONE = "echo '<promise>COMPLETE</promise>'"
+
+
+# -- verify
+
+
+def test_a_check_that_holds_lets_the_run_complete(run: Run) -> None:
+    ran = run(DONE, "--verify", "test -e README.md")
+    assert (ran.code, len(ran.iterations)) == (0, 1)
+    assert [(v["baseline"], v["ok"]) for v in ran.metas("verify")] == [(True, True), (False, True)]
+
+
+def test_a_claim_that_fails_verification_goes_on_and_the_next_prompt_says_so(run: Run) -> None:
+    """Iteration 1 breaks what the check looks at and claims to be done; iteration 2 repairs it."""
+    script = f"if [ $RALPH_ITERATION = 1 ]; then rm README.md; else echo back > README.md; fi; {DONE}"
+    ran = run(script, "--verify", "cat README.md || { echo it-is-gone; exit 3; }")
+    assert (ran.code, len(ran.iterations)) == (0, 2)
+    assert "verification fails" in ran.iterations[0]["next"]
+    assert ran.prompt(1) == "Do the work.\n"
+    prompt = ran.prompt(2)
+    assert prompt.endswith("Do the work.\n")
+    before = prompt.removesuffix("Do the work.\n")
+    assert "it-is-gone" in before
+    assert "cat README.md" in before
+    assert "exited with code 3" in before
+
+
+def test_the_failure_is_told_once(run: Run) -> None:
+    script = f"case $RALPH_ITERATION in 1) rm README.md; {DONE};; 2) echo hm;; 3) echo > README.md; {DONE};; esac"
+    ran = run(script, "--verify", "test -e README.md")
+    assert (ran.code, len(ran.iterations)) == (0, 3)
+    assert "test -e README.md" in ran.prompt(2)
+    assert ran.prompt(3) == "Do the work.\n"
+
+
+def test_checks_are_not_run_without_a_claim(run: Run, repo: Path) -> None:
+    run("echo working", "2", "--verify", "echo x >> .git/checks")
+    assert (repo / ".git" / "checks").read_text() == "x\n", "the baseline alone"
+
+
+def test_a_check_that_failed_before_and_still_fails_does_not_block_and_is_said(run: Run) -> None:
+    ran = run(DONE, "--verify", "test -e never-there")
+    assert ran.code == 0
+    first, last = ran.metas("verify")
+    assert first["note"]
+    assert "failed before" in last["note"]
+    assert last["note"] in ran.out
+
+
+def test_strict_it_blocks(run: Run) -> None:
+    ran = run(DONE, "2", "--verify", "test -e never-there", "--verify-strict")
+    assert (ran.code, len(ran.iterations)) == (2, 2)
+    assert "verification fails" in ran.end["reason"]
+
+
+def test_every_check_has_its_own_baseline(run: Run) -> None:
+    ran = run(f"rm README.md; {DONE}", "1", "--verify", "test -e never-there", "--verify", "test -e README.md")
+    assert ran.code == 2
+    assert "README.md" in ran.end["reason"]
+    assert "never-there" not in ran.end["reason"]
+
+
+def test_a_check_that_takes_too_long_fails_and_leaves_no_process(run: Run, mark: str) -> None:
+    check = "test -e slow && { trap '' TERM; (setsid sleep 600 &); sleep 600; }; true"
+    ran = run(f"touch slow; {DONE}", "1", "--verify", check, "--verify-timeout", "0.4")
+    assert ran.code == 2
+    last = ran.metas("verify")[-1]
+    assert (last["ok"], last["baseline"]) == (False, False)
+    assert "timed out" in last["why"]
+    assert marked(mark) == {}
+
+
+def test_a_check_that_leaves_a_daemon_is_cleaned_up(run: Run, mark: str) -> None:
+    assert run(DONE, "--verify", "(setsid sleep 600 >/dev/null 2>&1 &) ; true").code == 0
+    assert marked(mark) == {}
+
+
+def test_a_check_gets_no_stdin_and_a_lot_of_its_output_is_cut_at_its_beginning(run: Run) -> None:
+    ran = run(f"touch more; {DONE}", "1", "--verify", "cat; test ! -e more || { seq 100000; echo the-end; exit 1; }")
+    tail = ran.metas("verify")[-1]["tail"]
+    assert tail.endswith("99999\n100000\nthe-end")
+    assert len(tail) <= 4000
+
+
+def test_a_rejected_claim_does_not_count_as_a_confirmation(run: Run) -> None:
+    script = f"case $RALPH_ITERATION in 1) rm README.md;; *) echo > README.md;; esac; {DONE}"
+    ran = run(script, "--verify", "test -e README.md", "--confirmations", "2")
+    assert (ran.code, len(ran.iterations)) == (0, 3)
+
+
+def test_a_rejected_claim_in_the_last_iteration_is_a_limit_with_the_reason(run: Run) -> None:
+    ran = run(f"rm README.md; {DONE}", "1", "--verify", "test -e README.md")
+    assert ran.code == 2
+    assert "verification fails" in ran.end["reason"]
+
+
+# -- allowed paths
+
+
+@pytest.mark.parametrize("commit", ["true", "git add -A; git commit -q -m x"])
+def test_a_change_elsewhere_is_not_accepted_committed_or_not(run: Run, commit: str) -> None:
+    ran = run(f"echo x > README.md; mkdir -p src; echo x > src/a; {commit}; {DONE}", "1", "--allowed-paths", "src")
+    assert ran.code == 2
+    assert "README.md" in ran.end["reason"]
+    assert "src/a" not in ran.end["reason"]
+
+
+@pytest.mark.parametrize("commit", ["true", "git add -A; git commit -q -m x"])
+def test_a_change_inside_is_accepted(run: Run, commit: str) -> None:
+    assert run(f"mkdir -p src; echo x > src/a; {commit}; {DONE}", "1", "--allowed-paths", "src,*.txt").code == 0
+
+
+def test_what_was_changed_before_the_run_is_nobodys_fault(run: Run, repo: Path) -> None:
+    (repo / "README.md").write_text("the user's own\n")
+    assert run(f"git add -A; git commit -q -m x; {DONE}", "1", "--allowed-paths", "src").code == 0
+
+
+def test_the_next_prompt_names_what_to_undo(run: Run) -> None:
+    ran = run("[ $RALPH_ITERATION = 1 ] && echo x > stray.txt; echo x", "2", "--allowed-paths", "src")
+    assert "stray.txt" in ran.prompt(2).removesuffix("Do the work.\n")
+
+
+def test_a_change_of_an_earlier_iteration_that_is_still_there_blocks_completion(run: Run) -> None:
+    ran = run(f"if [ $RALPH_ITERATION = 1 ]; then echo x > stray.txt; else {DONE}; fi", "2", "--allowed-paths", "src")
+    assert ran.code == 2
+    assert "stray.txt" in ran.end["reason"]
+
+
+@pytest.mark.parametrize("commit", ["true", "git add -A; git commit -q -m x"])
+def test_one_that_is_undone_later_does_not(run: Run, commit: str) -> None:
+    script = (
+        f"if [ $RALPH_ITERATION = 1 ]; then echo x > README.md; echo x > stray; {commit}; else "
+        f"echo hello > README.md; rm stray; {commit}; {DONE}; fi"
+    )
+    ran = run(script, "2", "--allowed-paths", "src")
+    assert (ran.code, len(ran.iterations)) == (0, 2)
+
+
+def test_from_a_subdirectory_paths_are_seen_from_there(run: Run, repo: Path) -> None:
+    sub = repo / "sub"
+    sub.mkdir()
+    (sub / "PROMPT.md").write_text("x\n")
+    assert run(f"mkdir -p src; echo x > src/a; {DONE}", "1", "--allowed-paths", "src", cwd=sub).code == 0
+    ran = run(f"echo x > ../README.md; {DONE}", "1", "--allowed-paths", ".", cwd=sub)
+    assert ran.code == 2
+    assert "../README.md" in ran.end["reason"]
+
+
+def test_without_git_as_well(run: Run, repo: Path) -> None:
+    subprocess.run(["rm", "-rf", ".git"], cwd=repo, check=True)
+    assert run(f"echo changed > README.md; {DONE}", "1", "--allowed-paths", "src").code == 2
+    assert run(f"mkdir -p src; echo x > src/a; {DONE}", "1", "--allowed-paths", "src").code == 0
+
+
+def test_trespassing_again_and_again_is_a_failure(run: Run) -> None:
+    ran = run("echo $RALPH_ITERATION > stray; echo x", "--allowed-paths", "src", "--max-failures", "2")
+    assert (ran.code, len(ran.iterations)) == (1, 2)
+
+
+# -- progress as it is told
+
+
+def test_what_an_iteration_changed_is_told(run: Run) -> None:
+    ran = run("echo $RALPH_ITERATION > file; git add -A; git commit -q -m x; echo ok", "2")
+    assert [(i["files"], i["commits"]) for i in ran.iterations] == [(1, 1), (1, 1)]
+    assert (ran.end["files"], ran.end["commits"]) == (["file"], 2)
+
+
+def test_that_nothing_changed_is_told(run: Run) -> None:
+    ran = run("touch README.md; echo ok", "1")
+    assert ran.iterations[0]["progress"] == "nothing changed"
