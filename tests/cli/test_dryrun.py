@@ -82,8 +82,17 @@ def test_credentials_are_named_and_never_shown(ralph: Ralph) -> None:
 def test_limits_and_origins_are_shown_as_people_write_them(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text("# x\nidle_timeout: 90\nmax_failures: 0\n")
     result = ralph(
-        "run", "7", "--agent-cmd", "cat", "--max-runtime", "1h30m", "--max-cost", "2.5", "--dry-run", env={"RALPH_MAX_TOKENS": "5000"}
-    )  # fmt: skip
+        "run",
+        "7",
+        "--agent-cmd",
+        "cat",
+        "--max-runtime",
+        "1h30m",
+        "--max-cost",
+        "2.5",
+        "--dry-run",
+        env={"RALPH_MAX_TOKENS": "5000"},
+    )
     shown = settings(result.stdout)
     assert shown["max_iterations"] == ("7", "MAX_ITERATIONS")
     assert shown["max_runtime"] == ("1h30m", "--max-runtime")
@@ -110,7 +119,13 @@ def test_warnings_are_shown(ralph: Ralph, repo: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value", "shown"),
-    [("pty", True, "yes"), ("verify", ("a", "b"), "a, b"), ("model", None, "-"), ("prompt", "a\nb", r"'a\nb'"), ("max_cost", 0.0, "no limit")],
-)  # fmt: skip
+    [
+        ("pty", True, "yes"),
+        ("verify", ("a", "b"), "a, b"),
+        ("model", None, "-"),
+        ("prompt", "a\nb", r"'a\nb'"),
+        ("max_cost", 0.0, "no limit"),
+    ],
+)
 def test_values_are_one_line(name: str, value: object, shown: str) -> None:
     assert show_value(name, value) == shown

@@ -70,8 +70,14 @@ main()
 
 def crash(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", BUG], cwd=folder, env=os.environ | env, capture_output=True, text=True, timeout=30, check=False
-    )  # fmt: skip
+        [sys.executable, "-c", BUG],
+        cwd=folder,
+        env=os.environ | env,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
 
 
 def test_a_bug_of_ours_is_a_sentence_and_a_file(tmp_path: Path) -> None:

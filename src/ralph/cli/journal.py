@@ -15,6 +15,7 @@ from ralph.errors import UsageError
 from ralph.journal import reader
 from ralph.journal.lock import is_locked
 from ralph.transcripts.meta import Kind
+from ralph.ui.render import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,8 +40,9 @@ def runs_command(as_json: bool) -> None:
             click.echo(msgspec.json.encode(row).decode())
         else:
             took = format_duration(row["seconds"]) if row["seconds"] is not None else "-"
-            count = f"{row['iterations']:>4} iterations"
-            click.echo(f"{row['run']}  {row['end']:<12} {count}  {took:>10}  {row['agent']:<10} {row['reason'][:80]}")
+            count = f"{row['iterations']:>4} iteration{' ' if row['iterations'] == 1 else 's'}"
+            text = f"{row['run']}  {row['end']:<12} {count}  {took:>10}  {row['agent']:<10} {row['reason'][:80]}"
+            click.echo(safe(text))
     if not runs and not as_json:
         click.echo("no runs yet")
 
@@ -91,8 +93,15 @@ def show_command(run: str | None, iteration: int | None, raw: bool, raw_stderr: 
         return
     _Player(as_json=as_json, iteration=iteration).play(reader.records(paths))
     if not as_json and reader.last_meta(paths, Kind.RUN_END) is None:
-        going = is_locked(state.lock) and paths == reader.list_runs(state)[-1]
-        click.echo("(this run is going on)" if going else "(this run was cut short: it has no summary)", err=True)
+        click.echo(
+            "(this run is going on)" if _going(state, paths) else "(this run was cut short: it has no summary)",
+            err=True,
+        )
+
+
+def _going(state: StatePaths, paths: RunPaths) -> bool:
+    """Only the newest run can be the one that holds the lock."""
+    return is_locked(state.lock) and paths == reader.list_runs(state)[-1]
 
 
 def _show_raw(paths: RunPaths, iteration: int | None, name: str) -> None:
@@ -101,8 +110,11 @@ def _show_raw(paths: RunPaths, iteration: int | None, name: str) -> None:
     folders = sorted((paths.root / "iterations").glob("[0-9]*"))
     chosen = [paths.iteration(iteration)] if iteration is not None else folders
     for folder in chosen:
-        with (folder / name).open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+        try:
+            with (folder / name).open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+        except FileNotFoundError:
+            continue  # killed before it was made: there is nothing to show
     sys.stdout.flush()
 
 
@@ -135,7 +147,7 @@ def tail_command(run: str | None, follow: bool, count: int, as_json: bool) -> No
         batch = list(follower.read())
         if batch:
             player.play(batch)
-        elif not is_locked(state.lock):
+        elif not _going(state, paths):
             player.play(follower.read())  # what came between our last look and its end
             if not follower.ended:
                 click.echo("(the run was cut short: it has no summary)", err=True)
