@@ -89,17 +89,16 @@ class ClaudeLikeAdapter(JsonAdapter):
     def on_object(self, value: dict[str, Any]) -> Events:
         self.structured = True
         kind = value.get("type")
-        handler = self.handlers.get(kind) if isinstance(kind, str) else None
+        handler = self.handlers.get(kind, self._other) if type(kind) is str else self._other
         if self.session is None and (found := get_str(value, "session_id")):
             self.session = found
             started: Events = [meta.session(found, get_str(value, "model"))]
-            return started + self._handle(handler, value)
-        return self._handle(handler, value)
+            return started + handler(value)
+        return handler(value)
 
-    def _handle(self, handler: Callable[[dict[str, Any]], Events] | None, value: dict[str, Any]) -> Events:
-        if handler is not None:
-            return handler(value)
-        return [] if value.get("type") in _NOISE else [meta.unknown(value)]
+    def _other(self, value: dict[str, Any]) -> Events:
+        kind = value.get("type")
+        return [] if isinstance(kind, str) and kind in _NOISE else [meta.unknown(value)]
 
     def flush(self) -> Events:
         events = super().flush() + self.stream.close()
@@ -124,18 +123,18 @@ class ClaudeLikeAdapter(JsonAdapter):
         if not synthetic:
             self.trouble = None
             self.usage.message(message)
-            if not nested and isinstance(model, str):
+            if not nested and type(model) is str:
                 self.model = model
         events: Events = []
         for block in content:
             kind = block.get("type") if type(block) is dict else None
             if kind == "text":
                 text = block.get("text")
-                if isinstance(text, str) and text:
+                if type(text) is str and text:
                     events += self._words(text, value, synthetic=synthetic, nested=nested)
             elif kind == "thinking":
                 thought = block.get("thinking")
-                if isinstance(thought, str) and thought:
+                if type(thought) is str and thought:
                     events += [Text(Tag.THINK, thought)] if nested else self.stream.thoughts.full(thought)
             elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
                 if not nested:
@@ -164,11 +163,11 @@ class ClaudeLikeAdapter(JsonAdapter):
     def on_user(self, value: dict[str, Any]) -> Events:
         content = get_dict(value, "message").get("content", value.get("content"))
         nested = value.get("parent_tool_use_id") is not None
-        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        blocks = content if type(content) is list else [{"type": "text", "text": content}]
         events: Events = []
         for block in blocks:
-            kind = block.get("type") if isinstance(block, dict) else None
-            if isinstance(kind, str) and kind.endswith("tool_result"):
+            kind = block.get("type") if type(block) is dict else None
+            if type(kind) is str and kind.endswith("tool_result"):
                 events += self._tool_result(block, value, alone=len(blocks) == 1)
             elif text := text_of(block):
                 # What anybody but the agent says to it begins a new message; an interruption is the CLI's word.
@@ -180,7 +179,7 @@ class ClaudeLikeAdapter(JsonAdapter):
         text = text_of(block.get("content"))
         details = get_dict(value, "tool_use_result") if alone else {}
         status, text = self.tool_status(block, details, text)
-        duration = get_int(details, "durationMs", "totalDurationMs", "duration_ms")
+        duration = get_int(details, "durationMs", "totalDurationMs", "duration_ms") if details else None
         return self.tools.end(get_str(block, "tool_use_id", "id"), text, status, duration)
 
     def tool_status(self, block: dict[str, Any], details: dict[str, Any], text: str) -> tuple[ToolStatus, str]:
@@ -201,8 +200,6 @@ class ClaudeLikeAdapter(JsonAdapter):
             message, kind = _error_of(value)
             return [meta.error(message, kind, fatal=False)]  # the CLI will try again, or say that it gives up
         events = self.stream.feed(value)
-        if self.stream.model:
-            self.model = self.stream.model
         if events:
             self.trouble = None
         return events
@@ -291,7 +288,7 @@ class ClaudeLikeAdapter(JsonAdapter):
             if tag is Tag.AI:
                 said.add(text)
             events.append(Text(tag, text))
-        usage = self.usage.result(value, self.model)
+        usage = self.usage.result(value, self.model or self.stream.model)
         if usage is not None:
             events.append(UsageEvent(usage))
         if not failed:

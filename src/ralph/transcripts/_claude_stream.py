@@ -28,9 +28,10 @@ class MessageStream:
         self._input: list[str] = []
 
     def feed(self, event: dict[str, Any]) -> list[TranscriptEvent]:
-        match event.get("type"):
-            case "content_block_delta":
-                return self._delta(get_dict(event, "delta"))
+        kind = event.get("type")
+        if kind == "content_block_delta":  # nearly all of them
+            return self._delta(get_dict(event, "delta"))
+        match kind:
             case "content_block_start":
                 return self._block(get_dict(event, "content_block"))
             case "content_block_stop":
@@ -58,13 +59,17 @@ class MessageStream:
     def _delta(self, delta: dict[str, Any]) -> list[TranscriptEvent]:
         kind = delta.get("type")
         if kind == "text_delta" or (kind is None and "text" in delta):
-            return self.thoughts.stop() + self.words.fragment(get_str(delta, "text") or "")
+            return self._fragment(self.words, self.thoughts, delta.get("text"))
         if kind == "thinking_delta":
-            return self.words.stop() + self.thoughts.fragment(get_str(delta, "thinking") or "")
+            return self._fragment(self.thoughts, self.words, delta.get("thinking"))
         if kind == "input_json_delta":
             self._input.append(get_str(delta, "partial_json") or "")
             return []
         return [] if kind in ("signature_delta", "citations_delta") else [meta.unknown(delta)]
+
+    def _fragment(self, new: Streamed, other: Streamed, text: Any) -> list[TranscriptEvent]:
+        fragment = text if type(text) is str else ""
+        return other.stop() + new.fragment(fragment) if other.coming else new.fragment(fragment)
 
     def _block(self, block: dict[str, Any]) -> list[TranscriptEvent]:
         events = self.close()

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from ralph.transcripts._json import get_dict, get_float, get_int, get_str
+from ralph.transcripts._json import get_dict, get_float, get_int
 from ralph.transcripts.events import Usage
 
 
 def read_usage(value: dict[str, Any], model: str | None = None) -> Usage | None:
-    """One `usage` object. Its `input_tokens` leave out what was read from or written to the cache; ours do not."""
+    """One `usage` object. Its `input_tokens` leave out what was read from or written to the cache; ours do not.
+
+    Agents that borrowed the schema may count them in, as their total shows.
+    """
     fresh = get_int(value, "input_tokens")
     read = get_int(value, "cache_read_input_tokens")
     written = get_int(value, "cache_creation_input_tokens")
     output = get_int(value, "output_tokens")
+    total = get_int(value, "total_tokens")
     if fresh is None and output is None:
         return None
+    apart = 0 if total is not None and total == (fresh or 0) + (output or 0) else (read or 0) + (written or 0)
     return Usage(
-        prompt_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
+        prompt_tokens=None if fresh is None else fresh + apart,
         completion_tokens=output,
         model=model,
         cached_tokens=read,
         cache_write_tokens=written,
         reasoning_tokens=get_int(get_dict(value, "output_tokens_details"), "thinking_tokens"),
-        total_tokens=get_int(value, "total_tokens"),
+        total_tokens=total,
     )
 
 
@@ -46,7 +51,9 @@ class RunUsage:
         """The counts of a message. They grow with each of its lines, so the last ones replace those before."""
         usage = message.get("usage")
         if type(usage) is dict:
-            self._current = get_str(message, "id") or self._current
+            name = message.get("id")
+            if type(name) is str:
+                self._current = name
             self._messages[self._current] = usage
 
     def delta(self, usage: dict[str, Any]) -> None:
@@ -65,9 +72,10 @@ class RunUsage:
         total = read_usage(given, model) if isinstance(given, dict) else _sum(self._messages, model)
         more = total
         if total is not None and isinstance(given, dict):
-            seen = _sum(self._messages, None)
-            if self._last is not None and not (seen and seen.prompt_tokens == total.prompt_tokens):
-                more = _beyond(total, self._last)
+            if self._last is not None:
+                seen = _sum(self._messages, None)  # of the messages since the last result
+                if seen is None or seen.prompt_tokens != total.prompt_tokens:
+                    more = _beyond(total, self._last)
             self._last = total
         self._messages = {}
         cost = self._new_cost(value)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
+
 from ralph.transcripts import meta
 from ralph.transcripts.base import TranscriptAdapter
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, decode_json
 
 #: A pretty-printed document longer than this is not waited for any more.
 _MAX_DOCUMENT = 64 << 20
+_decode = msgspec.json.Decoder().decode
 _CLOSING = {"{": "}", "[": "]"}
 #: What a CLI on a terminal puts around its JSON. Inside JSON an escape is never raw.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])")
@@ -47,6 +50,16 @@ class JsonAdapter(TranscriptAdapter):
         first = line[:1]
         if first not in ("{", "["):
             return self._escaped(line) if first == "\x1b" else self.on_text(line)
+        try:
+            value = _decode(line)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            return self._difficult(line)
+        if self.structured and type(value) is dict:
+            return self.on_object(value)
+        return self._decoded(value, line)
+
+    def _difficult(self, line: str) -> list[TranscriptEvent]:
+        """What msgspec refuses: half a surrogate pair, a document over many lines, escape sequences, no JSON at all."""
         try:
             value = decode_json(line)
         except (ValueError, RecursionError) as error:

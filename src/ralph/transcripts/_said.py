@@ -23,9 +23,6 @@ class Said:
         self._size = 0
         self._dropped = False
 
-    def __bool__(self) -> bool:
-        return bool(self._texts)
-
     def add(self, text: str) -> None:
         self._texts.append(text)
         self._size += len(text)
@@ -38,7 +35,14 @@ class Said:
         new = _squash(text)
         if not new:
             return True
-        old = _squash("".join(self._texts))
+        latest: list[str] = []
+        size = 0
+        for known in reversed(self._texts):
+            latest.append(_squash(known))
+            size += len(latest[-1])
+            if size >= len(new):
+                break
+        old = "".join(reversed(latest))
         return bool(old) and (old.endswith(new) or (self._dropped and new.endswith(old)))
 
 
@@ -51,6 +55,11 @@ class Streamed:
         self._parts: list[str] = []
         self._whole: list[str] = []  # blocks that are complete, and of which no full copy has come yet
         self.said = Said()
+
+    @property
+    def coming(self) -> bool:
+        """Whether a block is coming in fragments now."""
+        return bool(self._parts)
 
     def fragment(self, text: str) -> list[TranscriptEvent]:
         if not text:
