@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 GUARDED_TOOLS = frozenset({"run_shell_command", "write_file", "replace", "edit", "web_fetch"})
 
 _API_ERROR = re.compile(r"\[API Error: (.*?)\](?:\n|\s*$)", re.DOTALL)
+#: At the end of the agent's words, where the stream broke off.
+_API_ERROR_LAST = re.compile(r"\[API Error: [^\]\n]*\]\s*$")
 _REPORT = re.compile(r"^.*? Full report available at: \S+ ")
 _ERROR_NAME = re.compile(r"^_?([A-Z]\w*Error): ")
 _CODE = re.compile(r'"code":\s*"?(\d{3})\b')
@@ -33,12 +35,15 @@ _BY_TYPE = {
     "FatalUntrustedWorkspaceError": ErrorClass.PERMISSION_DENIED,
     "TerminalQuotaError": ErrorClass.QUOTA,
     "FatalTurnLimitedError": ErrorClass.FAILED,
+    "FatalBudgetExceededError": ErrorClass.FAILED,
     "FatalInputError": ErrorClass.FAILED,
     "FatalConfigError": ErrorClass.FAILED,
     "ModelNotFoundError": ErrorClass.FAILED,
 }
 #: The CLI's exit codes, which its JSON gives as `code` where no HTTP status is known.
 _BY_EXIT = {41: ErrorClass.AUTH, 55: ErrorClass.PERMISSION_DENIED}
+#: What is over by itself.
+_ENDING = frozenset({ErrorClass.RATE_LIMITED, ErrorClass.OVERLOADED, ErrorClass.QUOTA})
 
 
 class Failure(NamedTuple):
@@ -48,7 +53,9 @@ class Failure(NamedTuple):
 
     def limit(self) -> list[TranscriptEvent]:
         """When to come back, if it was said."""
-        return [] if self.retry_after is None else [meta.rate_limit(message=self.message, retry_after=self.retry_after)]
+        if self.retry_after is None or self.error_class not in _ENDING:
+            return []
+        return [meta.rate_limit(message=self.message, retry_after=self.retry_after)]
 
 
 def explain(text: str, kind: str | None = None, code: int | None = None) -> Failure:
@@ -65,6 +72,14 @@ def explain(text: str, kind: str | None = None, code: int | None = None) -> Fail
         status = int(body.group(1))
     delay = _delay(message)
     return Failure(_readable(message), _class(message, kind, code, status, delay), delay)
+
+
+def split_api_error(text: str) -> tuple[str, str]:
+    """The agent's words, and the API error that the CLI put in their place or at their end ("" if there is none)."""
+    if text.startswith("[API Error: "):
+        return "", text
+    found = _API_ERROR_LAST.search(text) if "[API Error: " in text else None
+    return (text[: found.start()], found.group()) if found else (text, "")
 
 
 def _class(message: str, kind: str | None, code: int | None, status: int | None, delay: float | None) -> ErrorClass:
@@ -109,6 +124,7 @@ def _readable(message: str) -> str:
 
 _ATTEMPT = re.compile(r"^Attempt (\d+) failed(?: with status (\d{3}))?[.:]? ?(.*)$", re.DOTALL)
 _RETRYING = re.compile(r"\.? ?Retrying (?:after (\d+)ms|with backoff)\.\.\. ?", re.IGNORECASE)
+_RETRY_LINE = re.compile(r"^Retrying in (\d+)s \(attempt (\d+)/\d+\): (.*)$")
 _NOT_FOUND = re.compile(r'^Error executing tool (\S+): (?:Tool "\S+" not found|.*denied by policy)', re.IGNORECASE)
 _STACK = ("    at ", "  status:", "  cause:", "  code:", "}")
 _MOST_LINES = 40
@@ -131,9 +147,13 @@ _FATAL: tuple[tuple[str, ErrorClass | None], ...] = (
     ("Error authenticating", ErrorClass.AUTH),
     ("Manual authorization is required", ErrorClass.AUTH),
     ("Gemini CLI is not running in a trusted directory", ErrorClass.PERMISSION_DENIED),
+    ("No auth type is selected", ErrorClass.AUTH),
     ("Reached max session turns", ErrorClass.FAILED),
+    ("Run aborted: ", ErrorClass.FAILED),
     ("Error resuming session", ErrorClass.FAILED),
     ("Error starting session", ErrorClass.FAILED),
+    ("Error: Session Id ", ErrorClass.FAILED),
+    ("No saved session found", ErrorClass.FAILED),
     ("No input provided via stdin", ErrorClass.FAILED),
     ("Unknown argument", ErrorClass.FAILED),
     ("Not enough arguments following", ErrorClass.FAILED),
@@ -164,6 +184,11 @@ class StderrReader:
         if _starts(bare):
             self._held = [bare]
             return self.flush_held() if _complete(bare) else []
+        retry = _RETRY_LINE.match(bare)
+        if retry:
+            failure = explain(retry.group(3))
+            delay, attempt = int(retry.group(1)) * 1000, int(retry.group(2))
+            return [meta.retry(failure.message, failure.error_class, attempt=attempt, delay_ms=delay)]
         for beginning, error_class in _FATAL:
             if bare.startswith(beginning):
                 failure = explain(bare)
