@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +12,7 @@ from processes import nothing_left_behind
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 
 def rtf1(event_type: str, **fields: Any) -> str:
@@ -89,6 +89,7 @@ def run(
     def start(script: str, *flags: str, cwd: Path | None = None, **how: Any) -> Ran:
         done = ralph("run", "--agent-cmd", agent(script), *flags, cwd=cwd, **how)
         assert "Traceback" not in done.stderr, done.stderr
+        assert "bug in ralph" not in done.stderr, done.stderr
         return Ran(done, cwd or repo)
 
     return start

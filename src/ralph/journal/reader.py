@@ -93,12 +93,16 @@ def run_facts(paths: RunPaths) -> dict[str, Any]:
 
 
 def last_meta(paths: RunPaths, kind: Kind, tail: int = 1 << 16) -> dict[str, Any] | None:
-    """The newest meta event of a kind among the last bytes of a run."""
+    """The newest meta event of a kind among the last bytes of a run: at least those of its last whole line."""
     try:
         with paths.events.open("rb") as file:
             size = file.seek(0, 2)
-            file.seek(max(0, size - tail))
-            lines = file.read().split(b"\n")
+            while True:
+                file.seek(max(0, size - tail))
+                lines = file.read().split(b"\n")
+                if len(lines) > 2 or tail >= size:
+                    break
+                tail *= 8
     except OSError:
         return None
     for line in reversed(lines):

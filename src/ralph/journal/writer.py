@@ -108,7 +108,10 @@ class JournalWriter:
         return prompt_file, Appender(folder / "stdout.raw"), Appender(folder / "stderr.raw")
 
     def _point_here(self, state: StatePaths) -> None:
-        _relink(state.latest, Path("runs") / self.paths.run_id)
+        try:
+            _relink(state.latest, Path("runs") / self.paths.run_id)
+        except OSError as error:
+            raise _journal_error(state.latest, error) from None
         link = state.agent_events
         if link.exists() and not link.is_symlink():
             return  # somebody else's file: it stays

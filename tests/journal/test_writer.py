@@ -1,0 +1,188 @@
+"""Runs on disk, as they are written."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ralph.errors import RunError
+from ralph.journal.layout import StatePaths
+from ralph.journal.writer import JournalWriter, new_run_id, prepare_state
+from ralph.transcripts.events import Meta, Tag, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_ids_sort_by_time_and_differ_within_a_moment() -> None:
+    assert new_run_id(1_000_000.0) < new_run_id(1_000_000.5) < new_run_id(1_000_001.0) < new_run_id(1_100_000.0)
+    assert len({new_run_id(5.0) for _ in range(20)}) > 1
+
+
+def test_events_carry_time_iteration_and_sequence(tmp_path: Path) -> None:
+    with JournalWriter(prepare_state(tmp_path), "r1") as journal:
+        journal.events([Text(Tag.AI, "before")])
+        journal.begin_iteration(1, b"p")
+        written = journal.events([Text(Tag.AI, "a\nb"), Meta({"kind": "x"})])
+    lines = (tmp_path / ".ralph" / "runs" / "r1" / "events.jsonl").read_bytes()
+    assert lines.endswith(written)
+    rows = [json.loads(line) for line in lines.splitlines()]
+    assert [(r["seq"], r["iteration"]) for r in rows] == [(1, 0), (2, 1), (3, 1)]
+    assert all(r["time"] > 1_600_000_000 for r in rows)
+    assert rows[1] | {"time": 0} == {
+        "seq": 2,
+        "time": 0,
+        "iteration": 1,
+        "type": "text",
+        "tag": "AI",
+        "text": "a\nb",
+    }
+
+
+def test_a_lone_surrogate_does_not_stop_the_journal(tmp_path: Path) -> None:
+    with JournalWriter(prepare_state(tmp_path), "r1") as journal:
+        line = journal.events([Text(Tag.AI, "half \ud83d"), Meta({"files": ["\udcff"]})])
+    assert b"half \xef\xbf\xbd" in line
+
+
+def test_only_the_user_may_read_a_run(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with JournalWriter(prepare_state(tmp_path), "r1") as journal:
+            journal.write_run({"a": 1})
+            prompt, out, err = journal.begin_iteration(1, b"p")
+            out.write(b"x")
+            out.close()
+            err.close()
+    finally:
+        os.umask(before)
+    folder = prompt.parent
+    assert [mode(journal.paths.root), mode(folder)] == [0o700, 0o700]
+    files = [prompt, folder / "stdout.raw", folder / "stderr.raw", journal.paths.events, journal.paths.run_json]
+    assert [mode(f) for f in files] == [0o600] * 5
+
+
+def test_latest_points_to_the_newest_run(tmp_path: Path) -> None:
+    state = prepare_state(tmp_path)
+    for name in ("r1", "r2"):
+        with JournalWriter(state, name):
+            pass
+    assert str(state.latest.readlink()) == "runs/r2"
+    assert (state.latest / "events.jsonl").is_file()
+
+
+def test_the_other_path_leads_to_the_newest_events(tmp_path: Path) -> None:
+    for name in ("r1", "r2"):
+        with JournalWriter(prepare_state(tmp_path), name) as journal:
+            journal.events([Text(Tag.AI, name)])
+    assert b'"text":"r2"' in (tmp_path / ".agent" / "events.jsonl").read_bytes()
+
+
+def test_a_file_of_the_users_there_stays(tmp_path: Path) -> None:
+    (tmp_path / ".agent").mkdir()
+    (tmp_path / ".agent" / "events.jsonl").write_text("mine\n")
+    with JournalWriter(prepare_state(tmp_path), "r1"):
+        pass
+    assert (tmp_path / ".agent" / "events.jsonl").read_text() == "mine\n"
+    assert not (tmp_path / ".agent" / ".gitignore").exists()
+
+
+def test_an_agent_that_is_a_file_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / ".agent").write_text("mine\n")
+    with JournalWriter(prepare_state(tmp_path), "r1"):
+        pass
+    assert (tmp_path / ".agent").read_text() == "mine\n"
+
+
+def test_git_sees_nothing_of_it(repo: Path) -> None:
+    with JournalWriter(prepare_state(repo), "r1") as journal:
+        journal.write_run({})
+        journal.begin_iteration(1, b"p")
+    status = subprocess.run(["git", "status", "--porcelain"], cwd=repo, check=True, capture_output=True)
+    assert status.stdout == b""
+
+
+def test_an_existing_run_is_never_overwritten(tmp_path: Path) -> None:
+    state = prepare_state(tmp_path)
+    with JournalWriter(state, "r1") as journal:
+        journal.events([Text(Tag.AI, "x")])
+    with pytest.raises(RunError):
+        JournalWriter(state, "r1")
+    assert b'"x"' in journal.paths.events.read_bytes()
+
+
+@pytest.mark.parametrize("in_the_way", [".ralph", ".ralph/runs"])
+def test_a_file_in_the_way_is_named(tmp_path: Path, in_the_way: str) -> None:
+    path = tmp_path / in_the_way
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("x")
+    with pytest.raises(RunError, match="journal cannot be written"):
+        prepare_state(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["latest", "lock"])
+def test_a_folder_in_the_way_is_answered_without_a_traceback(ralph: Callable[..., Any], repo: Path, name: str) -> None:
+    (repo / ".ralph" / name).mkdir(parents=True)
+    (repo / ".ralph" / name / "x").touch()
+    done = ralph("run", "--agent-cmd", "echo x", "1")
+    assert done.returncode == 1
+    assert f"the journal cannot be written: {repo / '.ralph' / name}" in done.stderr
+    assert "bug" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kilobytes", "agent"),
+    [(40, "head -c 3000000 /dev/zero; sleep 600"), (0, "echo x"), (1, "echo x"), (2, "seq 300; sleep 600")],
+)
+def test_a_full_disk_is_a_clear_error(repo: Path, kilobytes: int, agent: str) -> None:
+    """A limit on the size of files fails writes in the same places as a full disk does."""
+    limited = ["bash", "-c", f'ulimit -f {kilobytes}; exec "$0" "$@"', sys.executable]
+    done = subprocess.run(
+        [*limited, "-m", "ralph", "run", "--agent-cmd", agent, "1"],
+        cwd=repo,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "the journal cannot be written" in done.stderr
+    assert "bug" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_raw_output_is_kept_byte_for_byte_and_apart(ralph: Callable[..., Any], repo: Path) -> None:
+    data = bytes(range(256)) * 50
+    (repo / "data").write_bytes(data)
+    ralph("run", "--agent-cmd", "cat data; cat data data >&2", "1")
+    folder = repo / ".ralph" / "latest" / "iterations" / "0001"
+    assert (folder / "stdout.raw").read_bytes() == data
+    assert (folder / "stderr.raw").read_bytes() == data * 2
+
+
+def test_run_json_says_what_was_run(ralph: Callable[..., Any], repo: Path) -> None:
+    ralph("run", "--agent-cmd", "echo x", "1", "--max-failures", "7", env={"SOME_API_KEY": "very-secret-value"})
+    text = (repo / ".ralph" / "latest" / "run.json").read_text()
+    facts = json.loads(text)
+    assert facts["argv"][-1] == "echo x"
+    assert facts["agent"] == "custom"
+    assert facts["cwd"] == str(repo)
+    assert facts["settings"]["max_failures"] == 7
+    assert facts["origins"]["max_failures"] == "--max-failures"
+    assert "SOME_API_KEY" in facts["credentials"]
+    assert "very-secret-value" not in text
+
+
+def test_state_paths_are_below_the_working_directory(tmp_path: Path) -> None:
+    assert StatePaths(tmp_path).runs == tmp_path / ".ralph" / "runs"
