@@ -193,7 +193,12 @@ class ClaudeLikeAdapter(JsonAdapter):
         if value.get("parent_tool_use_id") is not None:
             return []  # a subagent's fragments: its whole messages follow
         event = value.get("event")
-        return self._bare_event(event) if type(event) is dict else [meta.unknown(value)]
+        if type(event) is not dict:
+            return [meta.unknown(value)]
+        if event.get("type") != "content_block_delta":
+            return self._bare_event(event)
+        self.trouble = None
+        return self.stream.delta(event)
 
     def _bare_event(self, value: dict[str, Any]) -> Events:
         if value.get("type") == "error":

@@ -28,10 +28,9 @@ class MessageStream:
         self._input: list[str] = []
 
     def feed(self, event: dict[str, Any]) -> list[TranscriptEvent]:
-        kind = event.get("type")
-        if kind == "content_block_delta":  # nearly all of them
-            return self._delta(get_dict(event, "delta"))
-        match kind:
+        match event.get("type"):
+            case "content_block_delta":
+                return self.delta(event)
             case "content_block_start":
                 return self._block(get_dict(event, "content_block"))
             case "content_block_stop":
@@ -56,7 +55,11 @@ class MessageStream:
         """What came in fragments is over."""
         return self.thoughts.stop() + self.words.stop()
 
-    def _delta(self, delta: dict[str, Any]) -> list[TranscriptEvent]:
+    def delta(self, event: dict[str, Any]) -> list[TranscriptEvent]:
+        """A fragment: nearly all events of a stream are one."""
+        delta = event.get("delta")
+        if type(delta) is not dict:
+            return [meta.unknown(event)]
         kind = delta.get("type")
         if kind == "text_delta" or (kind is None and "text" in delta):
             return self._fragment(self.words, self.thoughts, delta.get("text"))
@@ -69,7 +72,7 @@ class MessageStream:
 
     def _fragment(self, new: Streamed, other: Streamed, text: Any) -> list[TranscriptEvent]:
         fragment = text if type(text) is str else ""
-        return other.stop() + new.fragment(fragment) if other.coming else new.fragment(fragment)
+        return other.stop() + new.fragment(fragment) if other.parts else new.fragment(fragment)
 
     def _block(self, block: dict[str, Any]) -> list[TranscriptEvent]:
         events = self.close()

@@ -51,6 +51,8 @@ def text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
+        if len(content) == 1 and type(content[0]) is dict and type(text := content[0].get("text")) is str:
+            return text
         return "\n".join(part for part in map(text_of, content) if part)
     if isinstance(content, dict):
         text = get_str(content, "text", "content", "output")

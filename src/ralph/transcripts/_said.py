@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from ralph.transcripts._deltas import DeltaLines
 from ralph.transcripts.events import Tag, Text
 
 if TYPE_CHECKING:
@@ -51,31 +50,38 @@ class Streamed:
 
     def __init__(self, tag: Tag) -> None:
         self._tag = tag
-        self._lines = DeltaLines(tag)
-        self._parts: list[str] = []
+        self._held: list[str] = []  # of its last line, which is not whole yet
+        #: of the block that is coming in fragments now
+        self.parts: list[str] = []
         self._whole: list[str] = []  # blocks that are complete, and of which no full copy has come yet
         self.said = Said()
-
-    @property
-    def coming(self) -> bool:
-        """Whether a block is coming in fragments now."""
-        return bool(self._parts)
 
     def fragment(self, text: str) -> list[TranscriptEvent]:
         if not text:
             return []  # a keep-alive
-        self._parts.append(text)
-        return self._lines.feed(text)
+        self.parts.append(text)
+        end = text.rfind("\n")
+        if end < 0:
+            self._held.append(text)
+            return []
+        lines = "".join(self._held) + text[:end]
+        self._held = [text[end + 1 :]]
+        return [Text(self._tag, lines)]
+
+    def _rest(self) -> list[TranscriptEvent]:
+        rest = "".join(self._held)
+        self._held = []
+        return [Text(self._tag, rest)] if rest else []
 
     def stop(self) -> list[TranscriptEvent]:
         """The block that was coming in fragments is over."""
-        if not self._parts:
+        if not self.parts:
             return []
-        text = "".join(self._parts)
-        self._parts = []
+        text = "".join(self.parts)
+        self.parts = []
         self._whole.append(text)
         self.said.add(text)
-        return self._lines.flush()
+        return self._rest()
 
     def restart(self) -> list[TranscriptEvent]:
         """A new message begins: full copies of the one before will not come any more."""
@@ -85,11 +91,11 @@ class Streamed:
 
     def full(self, text: str) -> list[TranscriptEvent]:
         """A whole block: what of it has not been shown yet."""
-        if self._parts:
-            shown = "".join(self._parts)
+        if self.parts:
+            shown = "".join(self.parts)
             if text.startswith(shown):
-                events = self._lines.feed(text[len(shown) :]) + self._lines.flush()
-                self._parts = []
+                events = self.fragment(text[len(shown) :]) + self._rest()
+                self.parts = []
                 self.said.add(text)
                 return events
             events = self.stop()

@@ -67,12 +67,12 @@ class CursorAdapter(JsonAdapter):
     def on_object(self, value: dict[str, Any]) -> Events:
         self.structured = True
         kind = value.get("type")
-        handler = self._handlers.get(kind) if isinstance(kind, str) else None
-        events: Events = []
+        handler = self._handlers.get(kind, _unknown) if type(kind) is str else _unknown
         if self._session is None and (found := get_str(value, "session_id")):
             self._session = found
-            events.append(meta.session(found, get_str(value, "model")))
-        return events + (handler(value) if handler is not None else [meta.unknown(value)])
+            started: Events = [meta.session(found, get_str(value, "model"))]
+            return started + handler(value)
+        return handler(value)
 
     def feed_stderr(self, line: str) -> Events:
         """A failed run says why here, and nowhere else."""
@@ -105,10 +105,11 @@ class CursorAdapter(JsonAdapter):
         return [*self._close(), Text(Tag.PROMPT, text)] if text else []
 
     def _thinking(self, value: dict[str, Any]) -> Events:
-        text = get_str(value, "text")
+        text = get_str(value, "text") or ""
+        events = self._words.stop() if self._words.parts else []
         if value.get("subtype") == "completed":
-            return self._words.stop() + (self._thoughts.full(text) if text else self._thoughts.restart())
-        return self._words.stop() + self._thoughts.fragment(text or "")
+            return events + (self._thoughts.full(text) if text else self._thoughts.restart())
+        return events + self._thoughts.fragment(text) if events else self._thoughts.fragment(text)
 
     def _assistant(self, value: dict[str, Any]) -> Events:
         """With partial output the same words come up to three times.
@@ -121,10 +122,10 @@ class CursorAdapter(JsonAdapter):
         text = text_of(content)
         if not text:
             return [] if message else [meta.unknown(value)]
-        events = self._thoughts.stop()
+        events = self._thoughts.stop() if self._thoughts.parts else []
         if "timestamp_ms" in value and "model_call_id" not in value:
             self._partial = True
-            return events + self._words.fragment(text)
+            return events + self._words.fragment(text) if events else self._words.fragment(text)
         if self._partial:
             events += self._words.stop()
             if self._words.said.repeats(text):
@@ -181,6 +182,10 @@ class CursorAdapter(JsonAdapter):
             reason = f"refused: {', '.join(dict.fromkeys(d for d in denied if d)) or 'a tool'}"
             return [*events, meta.result(ok=False, reason=reason, error_class=ErrorClass.PERMISSION_DENIED)]
         return [*events, meta.result(ok=True, duration_ms=get_int(value, "duration_ms"))]
+
+
+def _unknown(value: dict[str, Any]) -> Events:
+    return [meta.unknown(value)]
 
 
 def _limit(message: str, kind: ErrorClass) -> Events:
