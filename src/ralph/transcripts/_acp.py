@@ -1,0 +1,156 @@
+"""The Agent Client Protocol, which several agents speak: the agent's side of a JSON-RPC conversation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ralph.transcripts import meta
+from ralph.transcripts._deltas import DeltaLines
+from ralph.transcripts._errors import classify
+from ralph.transcripts._json import get_dict, get_float, get_list, get_str
+from ralph.transcripts.events import (
+    Tag,
+    Text,
+    ToolCall,
+    ToolEnd,
+    ToolOutput,
+    ToolRef,
+    ToolResult,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+    Usage,
+    UsageEvent,
+)
+from ralph.transcripts.meta import ErrorClass
+
+_CUT = "the output ends without a result"
+#: The protocol's own code for "call authenticate first".
+_AUTH_REQUIRED = -32000
+_STATUS = {"completed": ToolStatus.OK, "failed": ToolStatus.FAIL}
+_QUIET = frozenset(
+    {"available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "plan"}
+)
+
+
+def is_rpc(value: dict[str, Any]) -> bool:
+    """Whether an object is a line of JSON-RPC."""
+    return value.get("jsonrpc") == "2.0"
+
+
+class AcpReader:
+    """Translates JSON-RPC objects; an adapter hands them over and asks for the rest at the end."""
+
+    def __init__(self) -> None:
+        self._words = DeltaLines(Tag.AI)
+        self._thoughts = DeltaLines(Tag.THINK)
+        self._session: str | None = None
+        self._tools: dict[str, str] = {}
+        self._cost = 0.0
+        self._ended = False
+        self.used = False
+
+    def feed(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        self.used = True
+        error = value.get("error")
+        if error is not None:
+            return [*self._flush_words(), *self._error(error)]
+        match value.get("method"):
+            case None:
+                return [*self._flush_words(), *self._answer(get_dict(value, "result"))]
+            case "session/update":
+                return self._update(get_dict(get_dict(value, "params"), "update"), value)
+            case "session/request_permission":
+                call = get_dict(get_dict(value, "params"), "toolCall")
+                return [Text(Tag.SYS, f"asks for permission: {get_str(call, 'title', 'toolCallId') or 'a tool'}")]
+        return [meta.unknown(value)]
+
+    def flush(self) -> list[TranscriptEvent]:
+        """The last words; without the answer to a prompt the run has not ended well."""
+        events = self._flush_words()
+        if self.used and not self._ended:
+            events.append(meta.error(_CUT))
+        return events
+
+    def _update(self, update: dict[str, Any], line: dict[str, Any]) -> list[TranscriptEvent]:
+        match update.get("sessionUpdate"):
+            case "agent_message_chunk":
+                return [*self._thoughts.flush(), *self._words.feed(_text(update.get("content")))]
+            case "agent_thought_chunk":
+                return [*self._words.flush(), *self._thoughts.feed(_text(update.get("content")))]
+            case "user_message_chunk":
+                return [*self._flush_words(), Text(Tag.PROMPT, _text(update.get("content")))]
+            case "tool_call" | "tool_call_update":
+                return [*self._flush_words(), *self._tool(update)]
+            case "usage_update":
+                return self._spent(get_dict(update, "cost"))
+            case str(kind) if kind in _QUIET:
+                return []
+        return [meta.unknown(line)]
+
+    def _tool(self, update: dict[str, Any]) -> list[TranscriptEvent]:
+        call = get_str(update, "toolCallId")
+        if call is None:
+            return [meta.unknown(update)]
+        events: list[TranscriptEvent] = []
+        if update.get("sessionUpdate") == "tool_call" and call not in self._tools:
+            # The title is for people ("shell · ls -la"), but the protocol has no other name.
+            name = get_str(update, "title", "kind") or "tool"
+            self._tools[call] = name
+            events.append(ToolStart(ToolCall(call, name, get_dict(update, "rawInput") or None)))
+        status = _STATUS.get(str(update.get("status")))
+        if status is not None and call in self._tools:
+            name = self._tools.pop(call)
+            output = "\n".join(t for t in map(_text, get_list(update, "content")) if t) or _raw(update.get("rawOutput"))
+            if output:
+                events.append(ToolOutput(ToolRef(call, name), output))
+            events.append(ToolEnd(ToolResult(call, status, None, name)))
+        return events
+
+    def _spent(self, cost: dict[str, Any]) -> list[TranscriptEvent]:
+        """Costs add up over a session. Tokens are left out: what agents put there is the context's size."""
+        amount = get_float(cost, "amount")
+        if amount is None or cost.get("currency") != "USD" or amount <= self._cost:
+            return []
+        spent, self._cost = amount - self._cost, amount
+        return [UsageEvent(Usage(cost_usd=spent))]
+
+    def _answer(self, result: dict[str, Any]) -> list[TranscriptEvent]:
+        session = get_str(result, "sessionId")
+        if session is not None and self._session is None:
+            self._session = session
+            return [meta.session(session)]
+        reason = get_str(result, "stopReason")
+        if reason is None:
+            return []  # to `initialize` and the like
+        self._ended = True
+        if reason == "end_turn":
+            return [meta.result(ok=True, reason=reason)]
+        return [meta.result(ok=False, reason=reason, error_class=ErrorClass.FAILED)]
+
+    def _error(self, error: Any) -> list[TranscriptEvent]:
+        self._ended = True
+        message = get_str(error, "message") or "the agent answered with an error"
+        detail = error.get("data") if isinstance(error, dict) else None
+        if isinstance(detail, str) and detail:
+            message = f"{message}: {detail}"
+        if isinstance(error, dict) and error.get("code") == _AUTH_REQUIRED and "auth" in message.lower():
+            return [meta.error(message, ErrorClass.AUTH)]
+        return [meta.error(message, classify(message))]
+
+    def _flush_words(self) -> list[TranscriptEvent]:
+        return [*self._thoughts.flush(), *self._words.flush()]
+
+
+def _text(content: Any) -> str:
+    """The text of a content block, which may be wrapped in another."""
+    inner = get_dict(content, "content") or content
+    return get_str(inner, "text") or ""
+
+
+def _raw(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return msgspec.json.encode(value).decode()
