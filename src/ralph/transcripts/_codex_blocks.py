@@ -1,0 +1,150 @@
+"""The shapes of lines in Codex's human transcript, and the division of what lies between two certain ones.
+
+A command may print `user`, `codex` or `exec` on a line of its own, so these words alone prove nothing. Certain are:
+`exec` with a whole command line and its directory after it; a status line while a command runs; a retry; the end.
+What lies between two of them is divided afterwards: output first, then thoughts, then words. Where more than one
+line could begin the words, the last one does, so that output is never taken for the agent's own words.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from ralph.transcripts.events import ToolStatus
+
+#: Codex up to 0.9x prints this much of a command's output.
+OUTPUT_LINES = 20
+ROLES = frozenset({"user", "codex", "exec", "thinking"})
+HEADER = re.compile(r"(\[\d{4}-\d\d-\d\dT[\d:.]+Z?\] )?OpenAI Codex v\d")
+RULE = "--------"
+NUMBER = re.compile(r"\d{1,3}(?:,\d{3})*\Z|\d+\Z")
+#: What the logging library of the CLI writes.
+TRACE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z +(?:ERROR|WARN|INFO|DEBUG|TRACE) \w+(?:::\w+)*")
+NOTICE = ("ERROR: ", "warning: ", "deprecated: ", "mcp: ", "mcp startup: ", "hook: ", "model rerouted: ")
+PATCHED = re.compile(r"patch: (completed|failed|declined|in_progress)\Z")
+CHANGED = re.compile(r"[AMDR] \S")
+PATCH_END = re.compile(r"apply_patch\(.*\) exited (-?\d+)(?: in (\S.*))?:\Z")
+MCP = re.compile(r"mcp: ([\w.-]+/[\w.-]+) (?:(started)|\((completed|failed|in_progress)\))\Z")
+TITLE = re.compile(r"\*\*[^*]+\*\*\s*\Z")
+_DIRECTORY = re.compile(r"(.*) in ((?:/|[A-Za-z]:[\\/]|~).*)\Z", re.DOTALL)
+_STATUS = re.compile(
+    r"(.*?) (?:succeeded|exited (-?\d+)|(declined)|(in progress))(?: in (\d[\d.a-z ]*))?:\Z", re.DOTALL
+)
+_TIME = re.compile(r"(?:(\d+)h ?)?(?:(\d+)m ?)?(?:([\d.]+)s)?\Z")
+#: From one quote to its partner, with what a backslash takes with it.
+_QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
+
+
+class Status(msgspec.Struct, frozen=True):
+    """How a command ended."""
+
+    status: ToolStatus
+    duration_ms: int | None = None
+
+
+class Command(msgspec.Struct, frozen=True):
+    """What stands after `exec`; up to 0.9x on one line with how it ended."""
+
+    text: str
+    directory: str
+    ended: Status | None = None
+
+
+def duration_ms(text: str | None) -> int | None:
+    """`17ms`, `1.25s`, `2m05s`, `2m 05s`."""
+    if not text:
+        return None
+    if text.endswith("ms") and text[:-2].isdigit():
+        return int(text[:-2])
+    found = _TIME.match(text)
+    if not found or not any(found.groups()):
+        return None
+    hours, minutes, seconds = found.groups()
+    try:
+        return int((int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(seconds or 0)) * 1000)
+    except ValueError:
+        return None
+
+
+def read_status(line: str) -> tuple[str, Status] | None:
+    """What stands before a status, and the status: ` succeeded in 3ms:`, ` exited 3 in 0ms:`, ` declined:`."""
+    if not line.endswith(":"):
+        return None
+    found = _STATUS.match(line)
+    if not found:
+        return None
+    before, code, declined, running, took = found.groups()
+    if declined or (code is not None and int(code) != 0):
+        status = ToolStatus.FAIL
+    else:
+        status = ToolStatus.UNKNOWN if running else ToolStatus.OK
+    return before, Status(status, duration_ms(took))
+
+
+def quote_open(text: str) -> bool:
+    """Whether a quote is still open: Codex joins a command as a shell reads it, so a newline is always in quotes."""
+    rest = _QUOTED.sub("", text)
+    return "'" in rest or '"' in rest
+
+
+def read_command(text: str) -> Command | None:
+    """The lines after `exec`, if they are a whole command with its directory."""
+    ended = None
+    told = read_status(text)
+    if told is not None:
+        text, ended = told
+    found = _DIRECTORY.match(text)
+    if not found or quote_open(found.group(1)):
+        return None
+    return Command(found.group(1), found.group(2), ended)
+
+
+def divide(lines: list[str], *, blank_after_output: bool, limit: int | None = None) -> tuple[int, int]:
+    """Where the thoughts begin, and where `codex` stands before the words; both are the end if there are none.
+
+    What comes first is a command's output, or the prompt. `blank_after_output`: newer versions leave a blank line
+    after output that ended with a newline. `limit`: so many lines of output were printed at most.
+    """
+    found = [i for i, line in enumerate(lines) if line == "codex" and _may_speak(lines, i)]
+    if limit is not None:
+        found = [i for i in found if i <= limit]
+    if blank_after_output:
+        found = [i for i in found if i and not lines[i - 1].strip()] or found
+    words = found[-1] if found else len(lines)
+    for i in range(words - 1, -1, -1):
+        if TITLE.match(lines[i]) and (i == 0 or not lines[i - 1].strip()):
+            return i, words
+    return words, words
+
+
+def _may_speak(lines: list[str], at: int) -> bool:
+    """A message begins with a line of text."""
+    return at + 1 < len(lines) and bool(lines[at + 1].strip()) and lines[at + 1] not in ROLES
+
+
+def trailer(lines: list[str]) -> tuple[int, int] | None:
+    """Where `tokens used` stands at the end, and its number. At most a copy of the last words comes after it."""
+    for i in range(len(lines) - 2, -1, -1):
+        if lines[i] == "tokens used" and NUMBER.match(lines[i + 1]):
+            copy = "\n".join(lines[i + 2 :]).strip()
+            if copy and not "\n".join(lines[:i]).rstrip().endswith(copy):
+                return None
+            return i, int(lines[i + 1].replace(",", ""))
+    return None
+
+
+def is_notice(line: str) -> bool:
+    """The CLI's own words, by how they begin."""
+    return line.startswith(NOTICE) or TRACE.match(line) is not None
+
+
+def notices_at(lines: list[str], *, blank_before: bool) -> int:
+    """Where the CLI's own lines at the end begin; with `blank_before` only if a blank line parts them from output."""
+    at = len(lines)
+    while at and is_notice(lines[at - 1]):
+        at -= 1
+    if blank_before and at and lines[at - 1].strip():
+        return len(lines)
+    return at

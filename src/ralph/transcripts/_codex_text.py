@@ -1,0 +1,344 @@
+"""Codex's human transcript (0.45 and later): it goes to stderr, and the last message alone to stdout."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from ralph.transcripts import meta
+from ralph.transcripts._codex_blocks import (
+    CHANGED,
+    MCP,
+    OUTPUT_LINES,
+    PATCH_END,
+    PATCHED,
+    RULE,
+    TRACE,
+    Command,
+    Status,
+    divide,
+    duration_ms,
+    is_notice,
+    notices_at,
+    quote_open,
+    read_command,
+    read_status,
+    trailer,
+)
+from ralph.transcripts._codex_errors import retry
+from ralph.transcripts._json import strip_escapes
+from ralph.transcripts.events import (
+    Tag,
+    Text,
+    ToolCall,
+    ToolEnd,
+    ToolOutput,
+    ToolRef,
+    ToolResult,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+    Usage,
+    UsageEvent,
+)
+
+_LONGEST_COMMAND = 5000
+_DOUBTS = 200_000
+_PATCH_STATUS = {"completed": ToolStatus.OK, "in_progress": ToolStatus.UNKNOWN}
+
+
+class Part(Enum):
+    """Where in the transcript we are."""
+
+    HEADER = auto()
+    ECHO = auto()  # the prompt, as it is known
+    PROMPT = auto()  # the prompt, unknown: held until it is clear where it ends
+    THINK = auto()  # thoughts; newer versions print them without a role
+    AI = auto()
+    TOOL = auto()  # a command's output, and what follows it: held as well
+    PATCH = auto()  # the text of a change, held until its result
+
+
+class HumanTranscript:
+    """Feed it the lines of the stream that begins with `OpenAI Codex v…`."""
+
+    def __init__(self, prompt: str | None) -> None:
+        self._part = Part.HEADER
+        self._rules = 0
+        self._model: str | None = None
+        self._echo = [line.strip() for line in prompt.split("\n") if line.strip()][::-1] if prompt else []
+        self._held: list[str] = []
+        self._tail: list[str] = []
+        self._first: str | None = None
+        self._command: list[str] = []
+        self._blank = False
+        self._count = 0
+        self._running: list[tuple[str, str]] = []
+        self._current: tuple[str, str, Status, bool] | None = None
+        self._session = False
+        self._doubts = 0
+        #: the last message, to recognise its copy on stdout
+        self.words: list[str] = []
+        #: the CLI's last error, if nothing came after it
+        self.error: str | None = None
+
+    def feed(self, line: str) -> list[TranscriptEvent]:
+        bare = strip_escapes(line)
+        if self._part is Part.HEADER:
+            return self._header(line, bare)
+        if self._first is not None:
+            return self._second(line, bare)
+        events = self._certain(line, bare)
+        if events is None:
+            events = self._content(line, bare)
+        self._blank = not bare.strip()
+        return events
+
+    def flush(self) -> list[TranscriptEvent]:
+        """What was held, and the number of tokens."""
+        events: list[TranscriptEvent] = []
+        if self._first is not None:
+            events = self._give_back()
+        lines, before = (self._held, []) if self._holding() else (self._tail, self.words)
+        end = trailer([strip_escapes(line) for line in before + lines])
+        if end is None or end[0] < len(before):
+            return events + self._close()
+        del lines[end[0] - len(before) :]
+        # This total leaves cached input out: it is all that the text says.
+        return [*events, *self._close(), UsageEvent(Usage(total_tokens=end[1], model=self._model))]
+
+    # -- the beginning
+
+    def _header(self, line: str, bare: str) -> list[TranscriptEvent]:
+        if bare == RULE:
+            self._rules += 1
+        elif self._rules >= 2:
+            if bare == "user":
+                self._part = Part.ECHO if self._echo else Part.PROMPT
+                return []
+            self._part = Part.THINK
+            return self.feed(line)
+        key, _, value = bare.partition(": ")
+        if key == "model" and value:
+            self._model = value
+        elif key == "session id" and value and not self._session:
+            self._session = True
+            return [Text(Tag.SYS, line), meta.session(value, self._model)]
+        return [Text(Tag.SYS, line)]
+
+    # -- lines that are certain, wherever they stand
+
+    def _certain(self, line: str, bare: str) -> list[TranscriptEvent] | None:
+        if self._part is Part.ECHO:
+            return None
+        match bare:
+            case "exec" | "apply patch" | "file update":
+                self._first = line
+                return []
+            case "thinking" if self._blank and self._part is not Part.PATCH and not self._newer():
+                events = self._close()
+                self._part = Part.THINK
+                return events
+        if self._running and bare[:1] == " ":
+            told = read_status(bare)
+            if told is not None and not told[0]:
+                return self._close() + self._output_of(self._running.pop(0), told[1], newer=True)
+        again = retry(bare.removeprefix("ERROR: ")) if "onnecting..." in bare else None
+        if again is not None:
+            events = self._close()
+            self._part = Part.THINK
+            return [*events, Text(Tag.SYS, line), again]
+        if bare.startswith("mcp: "):
+            found = MCP.match(bare)
+            if found:
+                return self._mcp(found.group(1), found.group(3))
+        if self._part is Part.PATCH and bare.startswith("apply_patch("):
+            found = PATCH_END.match(bare)
+            if found and self._running:
+                status = ToolStatus.FAIL if int(found.group(1)) else ToolStatus.OK
+                call = self._running.pop()
+                text, self._held = self._held, []
+                shown: list[TranscriptEvent] = [ToolOutput(ToolRef(*call), "\n".join(text))] if text else []
+                return shown + self._output_of(call, Status(status, duration_ms(found.group(2))), newer=False)
+        return None
+
+    def _second(self, line: str, bare: str) -> list[TranscriptEvent]:
+        """The line after one that may begin a command or a patch."""
+        first = strip_escapes(self._first or "")
+        if first == "exec":
+            return self._exec(line, bare)
+        if first == "apply patch" and (patched := PATCHED.match(bare)):
+            self._first = None
+            events, call = self._new("apply_patch", None)
+            status = _PATCH_STATUS.get(patched.group(1), ToolStatus.FAIL)
+            self._part = Part.THINK
+            return [*events, ToolEnd(ToolResult(call[0], status, None, call[1]))]
+        if first == "file update" and CHANGED.match(bare):
+            self._first = None
+            events, call = self._new("apply_patch", {"change": bare})
+            self._running.append(call)
+            self._part = Part.PATCH
+            self._held = [line]
+            return events
+        self._command.append(line)
+        return self._give_back()
+
+    def _exec(self, line: str, bare: str) -> list[TranscriptEvent]:
+        self._command.append(line)
+        one = len(self._command) == 1
+        if one or " in " in bare or bare.endswith(":"):
+            text = bare if one else strip_escapes("\n".join(self._command))
+            found = read_command(text)
+            if found is not None:
+                self._first, self._command = None, []
+                return self._start(found)
+            if one and not quote_open(text):
+                return self._give_back()
+        return self._give_back() if len(self._command) > _LONGEST_COMMAND else []
+
+    def _give_back(self) -> list[TranscriptEvent]:
+        """It was none: the words stand for themselves, and what came after them is read anew."""
+        lines, first = self._command, self._first or ""
+        self._first, self._command = None, []
+        events = self._content(first, strip_escapes(first))
+        self._blank = False
+        self._doubts += len(lines)
+        for line in lines:
+            # Not again and again: lines made to look like commands must not cost more than others.
+            events += self.feed(line) if self._doubts < _DOUBTS else self._content(line, strip_escapes(line))
+        return events
+
+    def _new(self, name: str, given: dict[str, str] | None) -> tuple[list[TranscriptEvent], tuple[str, str]]:
+        events = self._close()
+        self._count += 1
+        self.error = None
+        call = (f"call_{self._count}", name)
+        return [*events, ToolStart(ToolCall(call[0], name, dict(given) if given else None))], call
+
+    def _start(self, command: Command) -> list[TranscriptEvent]:
+        events, call = self._new("shell", {"command": command.text, "cwd": command.directory})
+        if command.ended is not None:
+            return events + self._output_of(call, command.ended, newer=False)
+        self._running.append(call)
+        self._part = Part.THINK
+        return events
+
+    def _output_of(self, call: tuple[str, str], status: Status, *, newer: bool) -> list[TranscriptEvent]:
+        self._current = (*call, status, newer)
+        self._part = Part.TOOL
+        self._held = []
+        return []
+
+    def _mcp(self, name: str, ended: str | None) -> list[TranscriptEvent]:
+        if ended is None:
+            events, call = self._new(name, None)
+            self._running.append(call)
+            self._part = Part.THINK
+            return events
+        events = self._close()
+        call = next((c for c in self._running if c[1] == name), None) or (name, name)
+        if call in self._running:
+            self._running.remove(call)
+        self._part = Part.THINK
+        status = ToolStatus.OK if ended == "completed" else ToolStatus.FAIL
+        return [*events, ToolEnd(ToolResult(call[0], status, None, name))]
+
+    # -- everything else
+
+    def _holding(self) -> bool:
+        return self._part in (Part.PROMPT, Part.TOOL, Part.PATCH)
+
+    def _newer(self) -> bool:
+        return self._part is Part.TOOL and self._current is not None and self._current[3]
+
+    def _content(self, line: str, bare: str) -> list[TranscriptEvent]:
+        if self._holding():
+            self._held.append(line)
+            return []
+        if self._part is Part.ECHO:
+            return self._echoed(line, bare)
+        if self._tail or bare == "tokens used":
+            self._tail.append(line)
+            return []
+        if bare == "codex":
+            self._part, self.words, self.error = Part.AI, [], None
+            return []
+        if self._part is Part.AI:
+            if bare.startswith("ERROR: ") or TRACE.match(bare):
+                return self._notice(line, bare)
+            self.words.append(line)
+            return [Text(Tag.AI, line)]
+        if not bare.strip():
+            return []
+        return self._notice(line, bare) if is_notice(bare) else [Text(Tag.THINK, line)]
+
+    def _echoed(self, line: str, bare: str) -> list[TranscriptEvent]:
+        if bare.strip():
+            if self._echo[-1] != bare.strip():
+                # Not as it was given: where it ends must be found out.
+                self._part = Part.PROMPT
+                return self.feed(line)
+            self._echo.pop()
+            if not self._echo:
+                self._part = Part.THINK
+        return [Text(Tag.PROMPT, line)]
+
+    def _notice(self, line: str, bare: str) -> list[TranscriptEvent]:
+        if bare.startswith("ERROR: "):
+            self.error = bare.removeprefix("ERROR: ")
+        return [Text(Tag.SYS, line)]
+
+    def _close(self) -> list[TranscriptEvent]:
+        """Something certain follows, or the end: what was held can be divided now."""
+        held, self._held = self._held, []
+        tail, self._tail = self._tail, []
+        if self._part is Part.PATCH:
+            return _text(Tag.SYS, held)
+        if not self._holding():
+            return _text(Tag.AI if self._part is Part.AI else Tag.THINK, tail)
+        if self._part is Part.PROMPT:
+            return self._prompt_ends(held)
+        return self._tool_ends(held)
+
+    def _prompt_ends(self, held: list[str]) -> list[TranscriptEvent]:
+        bare = [strip_escapes(line) for line in held]
+        end = notices_at(bare, blank_before=False)
+        think, speak = divide(bare[:end], blank_after_output=False)
+        warned = next((i for i in range(think - 1, -1, -1) if bare[i].startswith("warning: ")), None)
+        events: list[TranscriptEvent] = []
+        if warned is not None:
+            events = _text(Tag.PROMPT, held[:warned]) + _text(Tag.SYS, [held[warned]])
+            events += _text(Tag.THINK, held[warned + 1 : think])
+        else:
+            events = _text(Tag.PROMPT, held[:think])
+        return events + self._spoken(held, bare, think, speak, end)
+
+    def _tool_ends(self, held: list[str]) -> list[TranscriptEvent]:
+        if self._current is None:
+            return _text(Tag.SYS, held)
+        key, name, ended, newer = self._current
+        self._current = None
+        bare = [strip_escapes(line) for line in held]
+        end = notices_at(bare, blank_before=newer)
+        think, speak = divide(bare[:end], blank_after_output=newer, limit=None if newer else OUTPUT_LINES)
+        events: list[TranscriptEvent] = []
+        output = "\n".join(held[:think])
+        if output.strip():
+            events.append(ToolOutput(ToolRef(key, name), output.rstrip("\n")))
+        events.append(ToolEnd(ToolResult(key, ended.status, ended.duration_ms, name)))
+        return events + self._spoken(held, bare, think, speak, end)
+
+    def _spoken(self, held: list[str], bare: list[str], think: int, speak: int, end: int) -> list[TranscriptEvent]:
+        events = _text(Tag.THINK, held[think:speak])
+        self._part = Part.THINK
+        if speak < end:
+            self._part, self.error = Part.AI, None
+            self.words = held[speak + 1 : end]
+            events += _text(Tag.AI, self.words)
+        for line, naked in zip(held[end:], bare[end:], strict=True):
+            events += self._notice(line, naked)
+        return events
+
+
+def _text(tag: Tag, lines: list[str]) -> list[TranscriptEvent]:
+    text = "\n".join(lines)
+    return [Text(tag, text.rstrip("\n"))] if text.strip() else []
