@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from typing import TYPE_CHECKING
 
 from ralph.config.durations import format_duration
+from ralph.transcripts.events import Meta
+from ralph.transcripts.meta import Kind
 from ralph.ui.render import Renderer, safe
 
 if TYPE_CHECKING:
@@ -75,7 +76,10 @@ class RichScreen(PlainScreen):
     def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
         text = self._text(events)
         if text:
-            self._write(self._erase() + text + self._status)
+            erase = self._erase()
+            if _ends_iteration(events[-1]):
+                self._status = ""  # what follows is ralph's own work: the line would only stand still
+            self._write(erase + text + self._status)
 
     def status(self, status: Status) -> None:
         erase = self._erase()
@@ -94,7 +98,11 @@ class RichScreen(PlainScreen):
 
     def _fit(self, text: str) -> str:
         """One column short of the width, so that it never wraps."""
-        width = shutil.get_terminal_size().columns - 1
+        try:
+            columns = os.get_terminal_size(self._fd).columns  # not COLUMNS, which may be another terminal's
+        except OSError:
+            columns = 0
+        width = (columns or 80) - 1
         text = text if len(text) <= width else text[: max(0, width - 1)] + "…"
         return f"\x1b[2m{text}\x1b[0m" if self._colour else text
 
@@ -110,11 +118,17 @@ class RichScreen(PlainScreen):
         return f"{start}{label:<{_WIDTH}}{end} {text}\n"
 
 
+def _ends_iteration(event: TranscriptEvent) -> bool:
+    return type(event) is Meta and event.meta.get("kind") == Kind.ITERATION_END
+
+
 def status_text(status: Status) -> str:
+    """What matters most comes first: a narrow terminal cuts the end."""
     of = f"/{status.maximum}" if status.maximum else ""
     parts = [f"iteration {status.iteration}{of}", format_duration(status.elapsed)]
+    parts.append(f"last output {format_duration(status.silent)} ago")
     parts.append(f"{status.tokens:,} tokens" if status.tokens is not None else "tokens unknown")
     parts.append(f"${status.cost:.4f}" if status.cost is not None else "cost unknown")
-    parts.append(f"{status.tools} tools" + (f" (now {safe(status.open_tool[:20])})" if status.open_tool else ""))
-    parts.append(f"last output {format_duration(status.silent)} ago")
+    tools = "1 tool" if status.tools == 1 else f"{status.tools} tools"
+    parts.append(tools + (f" (now {safe(status.open_tool[:20])})" if status.open_tool else ""))
     return " · ".join(parts)

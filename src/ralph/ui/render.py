@@ -203,4 +203,4 @@ def _number(value: Any) -> str:
 
 
 def _time(value: Any) -> str:
-    return format_duration(value) if isinstance(value, int | float) else "?"
+    return format_duration(value) if isinstance(value, int | float) and 0 <= value < 1e15 else "?"
