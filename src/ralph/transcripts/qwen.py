@@ -24,7 +24,7 @@ _NOISE = (
     "Retrying in ",
     "Operation cancelled.",
 )
-_CUT = ('[{"type":"', '{"type":"system","subtype":"init"', '{"type":"stream_event"', '{"type":"assistant"')
+_CUT = re.compile(r'\[?\{"type": ?"(?:system|stream_event|assistant|user|result)", ?"')
 _NOT_A_COMMAND = re.compile(r'The command "/\S+" is not supported in this mode\.')
 _EXIT = re.compile(r"^Command: .*^Exit Code: (?!0$)-?\d+$", re.MULTILINE | re.DOTALL)
 
@@ -58,7 +58,7 @@ class QwenAdapter(ClaudeLikeAdapter):
         return [Text(Tag.AI, line)]
 
     def _broken(self, line: str, reason: str) -> Events:
-        if line.startswith(_CUT):
+        if _CUT.match(line):
             self.structured = True  # its JSON, cut in the first line: json has only one
         return super()._broken(line, reason)
 
