@@ -199,7 +199,7 @@ class LegacyMessages:
             more = {name: number - before.get(name, 0) for name, number in counts.items()}
             if any(number < 0 for number in more.values()):
                 more = counts  # it began to count anew
-        return [UsageEvent(Usage(**more, model=self._model))]  # type: ignore[arg-type]
+        return [UsageEvent(Usage(**more, model=self._model))]
 
     def _error(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
         message = get_str(msg, "message") or "an error without a message"

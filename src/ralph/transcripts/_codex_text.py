@@ -135,8 +135,10 @@ class HumanTranscript:
                 self._first = line
                 return []
             case "thinking" if self._blank and self._part is not Part.PATCH and not self._newer():
-                events = self._close()
-                self._part = Part.THINK
+                # It thinks before it speaks: all before its first thoughts is the prompt.
+                held = self._held if self._part is Part.PROMPT else []
+                events = _text(Tag.PROMPT, held) if held else self._close()
+                self._held, self._part = [], Part.THINK
                 return events
         if self._running and bare[:1] == " ":
             told = read_status(bare)
@@ -147,6 +149,8 @@ class HumanTranscript:
             events = self._close()
             self._part = Part.THINK
             return [*events, Text(Tag.SYS, line), again]
+        if self._part is Part.PROMPT and TRACE.match(bare):
+            return [*self._close(), Text(Tag.SYS, line)]
         if bare.startswith("mcp: "):
             found = MCP.match(bare)
             if found:
