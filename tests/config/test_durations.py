@@ -22,6 +22,7 @@ from ralph.config.durations import parse_duration, write_duration
         (" 2H ", 7200),
         ("1d", 86400),
         ("250ms", 0.25),
+        ("1h 30 m", 5400),
     ],
 )
 def test_it_is_read_as_seconds(written: object, seconds: float) -> None:

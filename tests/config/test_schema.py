@@ -64,7 +64,7 @@ GOOD = [
     "event_loop:\n  max_runtime_seconds: 14400\n  prompt: hello\n",
     "adapters:\n  claude:\n    enabled: false\n    timeout: 5m\n  codex:\n",
     "hats:\n  builder: {name: x}\ntui: {prefix_key: a}\nverbose: true\n",
-    "sleep: 0\nidle_timeout: 250ms\nwall_timeout: 2.5\n",
+    "sleep: 0\nidle_timeout: 250ms\nwall_timeout: 2.5\nmax_runtime: 1h 30 m\n",
 ]
 BAD = [
     "max_iterations: -1\n",

@@ -107,3 +107,8 @@ def test_lines_are_known_three_levels_deep(tmp_path: Path) -> None:
     path.write_text("\na: 1\nb:\n  c: 2\n  d:\n    e: 3\n")
     lines = {key: entry.line for key, entry in load(path, "x").entries.items()}
     assert lines == {"a": 2, "b": 3, "b.c": 4, "b.d": 5, "b.d.e": 6}
+
+
+def test_escaped_characters_are_characters_and_half_of_one_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "ralph.yml").write_text(r'prompt: "\ud83d\ude00 \ud83d x"')
+    assert resolve(tmp_path, {}, environ={}).settings.prompt == "😀 � x"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
 
 
 def parse_duration(value: object) -> float:
@@ -19,7 +19,7 @@ def parse_duration(value: object) -> float:
         try:
             seconds = float(text)
         except ValueError:
-            if not text or _PART.sub("", text):
+            if not text or _PART.sub("", text).strip():
                 raise ValueError("expected seconds or a duration like 90s, 15m or 1h30m") from None
             seconds = sum(float(n) * _UNITS[unit] for n, unit in _PART.findall(text))
     if not 0 <= seconds < float("inf"):

@@ -11,7 +11,7 @@ from ralph.config.settings import FIELDS, NOT_ACTED_ON, OPTIONS, default, is_dur
 _DURATION: dict[str, Any] = {
     "anyOf": [
         {"type": "number", "minimum": 0},
-        {"type": "string", "pattern": r"^\s*(\d+(\.\d+)?|(\d+(\.\d+)?(ms|s|m|h|d))+)\s*$"},
+        {"type": "string", "pattern": r"^\s*(\d+(\.\d+)?\s*|(\d+(\.\d+)?\s*(ms|s|m|h|d)\s*)+)$"},
     ]
 }
 _ADAPTERS: dict[str, Any] = {

@@ -109,7 +109,8 @@ def _plain(value: Any) -> Any:
         return [_plain(v) for v in value]
     if isinstance(value, bool) or value is None:
         return value
-    for kind in (int, float, str):
+    for kind in (int, float):
         if isinstance(value, kind):
             return kind(value)
-    return str(value)
+    # "\\ud83d\\ude00" is written as in JSON; half of such a pair is no character
+    return str(value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
