@@ -10,7 +10,7 @@ from ralph.errors import UsageError, nearest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ralph.agents.spec import AgentSpec, Invocation
+    from ralph.agents.spec import AgentSpec, Invocation, SessionFlags
 
 
 def choose_invocation(spec: AgentSpec, version: str | None, help_text: Callable[[tuple[str, ...]], str]) -> Invocation:
@@ -41,7 +41,7 @@ def arguments(
     flags = {
         "{approve}": [] if tools and spec.tools else list(spec.approve),
         "{model}": model_flags(spec, model),
-        "{session}": session_flags(spec, session, resume=resume),
+        "{session}": session_flags(invocation.session or spec.session, session, resume=resume),
         "{tools}": tool_flags(spec, tools),
     }
     placed: list[str] = []
@@ -60,10 +60,10 @@ def model_flags(spec: AgentSpec, model: str | None) -> list[str]:
     return [a.replace("{model}", model) for a in spec.model]
 
 
-def session_flags(spec: AgentSpec, session: str | None, *, resume: bool) -> list[str]:
-    if not session or spec.session is None:
+def session_flags(flags: SessionFlags | None, session: str | None, *, resume: bool) -> list[str]:
+    if not session or flags is None:
         return []
-    return [a.replace("{session}", session) for a in (spec.session.resume if resume else spec.session.start)]
+    return [a.replace("{session}", session) for a in (flags.resume if resume else flags.start)]
 
 
 def tool_flags(spec: AgentSpec, tools: tuple[str, ...]) -> list[str]:
@@ -80,5 +80,8 @@ def tool_flags(spec: AgentSpec, tools: tuple[str, ...]) -> list[str]:
     if wrong:
         hints = ", ".join(f"'{t}'{nearest(t.partition('(')[0], known)}" for t in wrong)
         raise UsageError(f"{spec.title} has no tool {hints}; it has: {', '.join(known)}")
+    flags = spec.tools.allow
+    if any("{tool}" in a for a in flags):
+        return [a.replace("{tool}", tool) for tool in tools for a in flags]
     listed = spec.tools.separator.join(tools)
-    return [a.replace("{tools}", listed) for a in spec.tools.allow]
+    return [a.replace("{tools}", listed) for a in flags]

@@ -18,6 +18,14 @@ class Delivery(StrEnum):
     FILE = "file"  # `{prompt_file}` in args, or appended
 
 
+class SessionFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How to go on with the agent's own session; `{session}` is its id."""
+
+    resume: tuple[str, ...]
+    #: how to name a new one, for agents that tell their id too late or not at all
+    start: tuple[str, ...] = ()
+
+
 class Invocation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How to start the agent, for the versions named (all, if none are).
 
@@ -37,6 +45,8 @@ class Invocation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     help_args: tuple[str, ...] = ("--help",)
     env: dict[str, str] = {}
     pty: bool = False
+    #: where these versions differ from the agent's others
+    session: SessionFlags | None = None
 
 
 class VersionProbe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,16 +57,11 @@ class VersionProbe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tested: tuple[str, ...] = ()
 
 
-class SessionFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How to go on with the agent's own session; `{session}` is its id."""
-
-    resume: tuple[str, ...]
-    #: how to name a new one, for agents that tell their id too late or not at all
-    start: tuple[str, ...] = ()
-
-
 class ToolFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How to restrict the tools; `{tools}` is the list. `names` are those it knows (`Bash(git *)` matches Bash)."""
+    """How to restrict the tools: `{tools}` is the list; with `{tool}` the flags are given once a tool.
+
+    `names` are those it knows, if they are known; `Bash(git *)` is Bash with arguments.
+    """
 
     allow: tuple[str, ...]
     names: tuple[str, ...] = ()
