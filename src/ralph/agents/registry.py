@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -39,6 +40,11 @@ def _check(spec: AgentSpec) -> None:
         raise msgspec.ValidationError("an agent needs at least one of commands and one [[invocation]]")
     if re.compile(spec.version.pattern).groups < 1:
         raise msgspec.ValidationError("version.pattern needs a group around the version, like (\\d+\\.\\d+)")
+
+
+def python() -> str:
+    """What runs the agents that are part of ralph."""
+    return sys.executable
 
 
 def names() -> list[str]:

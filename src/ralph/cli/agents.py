@@ -1,0 +1,44 @@
+"""`ralph agents`."""
+
+from __future__ import annotations
+
+import click
+
+_COLUMNS = ("thinking", "tools", "usage", "cost", "session", "resume", "tool_list", "model")
+_HEADS = ("think", "tools", "usage", "cost", "session", "resume", "allow-list", "model")
+
+
+@click.command("agents", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--json", "as_json", is_flag=True, help="One agent a line, as JSON.")
+def agents_command(as_json: bool) -> None:
+    """Show the agents that ralph knows, what each can do, and which are installed here.
+
+    \b
+    think, tools, usage, cost, session   what its output tells
+    resume                               --continue-session works
+    allow-list                           --allowed-tools works
+    model                                --model works
+    """
+    import msgspec
+
+    from ralph.agents.survey import survey
+
+    rows = survey()
+    if as_json:
+        for row in rows:
+            click.echo(msgspec.json.encode(row).decode())
+        return
+    click.echo(f"{'agent':<10} {'installed':<14} {'prompt by':<9} {' '.join(_HEADS)}")
+    for row in rows:
+        found = "-" if row.path is None else (row.version or "yes") if row.works else "does not answer"
+        marks = " ".join(
+            ("yes" if getattr(row, name) else "-").ljust(len(head)) for name, head in zip(_COLUMNS, _HEADS, strict=True)
+        )
+        click.echo(f"{row.name:<10} {found:<14} {row.prompt:<9} {marks}".rstrip())
+    click.echo()
+    click.echo("Any other program: --agent-cmd 'COMMAND', or `agent: custom` in ralph.yml.")
+    missing = [row for row in rows if row.path is None and row.install]
+    if missing:
+        click.echo("To get one of the others:")
+        for row in missing:
+            click.echo(f"  {row.name:<10} {row.install}   {row.link}".rstrip())
