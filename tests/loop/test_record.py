@@ -1,0 +1,97 @@
+"""From bytes to disk, to events, to whoever looks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ralph.journal.writer import Appender
+from ralph.loop.observe import Observation
+from ralph.loop.record import Recorder, from_terminal
+from ralph.loop.signals import Markers
+from ralph.transcripts import meta, registry
+from ralph.transcripts.events import Tag, Text, TranscriptEvent, encode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Recording:
+    def __init__(self, folder: Path, transcript: str = "plain", *, pty: bool = False) -> None:
+        self.events: list[TranscriptEvent] = []
+        self.out, self.err = folder / "out", folder / "err"
+        raw = (Appender(self.out), Appender(self.err))
+        self.recorder = Recorder(registry.create(transcript), Observation(Markers()), raw, self.events.extend, pty=pty)
+
+
+def test_bytes_are_on_disk_before_they_are_parsed(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    recording.recorder.stdout(b"half a li")
+    assert recording.out.read_bytes() == b"half a li"
+    assert recording.events == []
+    recording.recorder.stdout(b"ne\nrest")
+    recording.recorder.finish()
+    assert recording.events == [Text(Tag.AI, "half a line"), Text(Tag.AI, "rest")]
+
+
+def test_the_two_streams_do_not_mix_even_in_the_middle_of_a_line(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    recording.recorder.stdout(b"o")
+    recording.recorder.stderr(b"e")
+    recording.recorder.stdout(b"ut\n")
+    recording.recorder.stderr(b"rr\n")
+    recording.recorder.finish()
+    assert recording.events == [Text(Tag.AI, "out"), Text(Tag.SYS, "err")]
+    assert (recording.out.read_bytes(), recording.err.read_bytes()) == (b"out\n", b"err\n")
+
+
+def test_output_that_looks_like_rtf1_is_noticed(tmp_path: Path) -> None:
+    recording = Recording(tmp_path)
+    recording.recorder.stdout(b'@@RALPH@@ {"type":"text","tag":"AI","text":"x"}\n')
+    assert recording.recorder.looks_like_rtf1
+
+
+def test_finished_is_after_the_agents_own_last_word(tmp_path: Path) -> None:
+    recording = Recording(tmp_path, "rtf1")
+    assert not recording.recorder.finished()
+    recording.recorder.stdout(b"@@RALPH@@ " + encode(meta.result(ok=True)) + b"\n")
+    assert recording.recorder.finished()
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("plain", "plain"),
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b[2K\x1b[1Gtext", "text"),
+        ("\x1b]0;title\x07text", "text"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x1b(Btext\x1b=", "text"),
+        ("\x1b[?25l\x1b[?2004htext", "text"),
+        ("10%\r50%\r100%", "100%"),
+        ("100%\r", "100%"),
+        ("text\r\r", "text"),
+        ("ab\b\bxy", "xy"),
+        ("text\x1b", "text"),
+        ("\x1bPdevice\x1b\\text", "text"),
+        ("", ""),
+    ],
+)
+def test_what_a_terminal_would_show(line: str, shown: str) -> None:
+    assert from_terminal(line) == shown
+
+
+@given(st.text(st.sampled_from("ab\x1b[];0m\r\b\x07\\?Pé ")))
+def test_no_escape_is_left_whatever_comes(line: str) -> None:
+    assert not set(from_terminal(line)) & set("\r\b")
+
+
+def test_on_a_terminal_lines_are_cleaned_and_the_raw_file_is_not(tmp_path: Path) -> None:
+    recording = Recording(tmp_path, pty=True)
+    recording.recorder.stdout(b"\x1b[32mgreen\x1b[0m\r\n")
+    recording.recorder.finish()
+    assert recording.events == [Text(Tag.AI, "green")]
+    assert recording.out.read_bytes() == b"\x1b[32mgreen\x1b[0m\r\n"
