@@ -36,8 +36,8 @@ class ToolCalls:
     def __init__(self) -> None:
         self._open: dict[str, _Call] = {}
         self._count = 0
-        #: what was said when a call was refused, if one was
-        self.refused = ""
+        #: what was said of the calls that were refused, by tool: one that was allowed after all is not missed
+        self.refused: dict[str, str] = {}
 
     def start(self, data: dict[str, Any], timestamp: Any) -> list[TranscriptEvent]:
         call = get_str(data, "toolCallId") or self._next()
@@ -68,10 +68,13 @@ class ToolCalls:
         output = open_call.held if open_call.streamed else content
         if output:
             events.append(ToolOutput(ToolRef(call, open_call.name), output.removesuffix("\n")))
+        status = _status(data, content)
         if get_str(get_dict(data, "error"), "code") in _REFUSED:
-            self.refused = content or f"{open_call.name} was refused"
+            self.refused[open_call.name] = content or f"{open_call.name} was refused"
+        elif self.refused and status is ToolStatus.OK:
+            self.refused.pop(open_call.name, None)
         duration = _milliseconds(open_call.started, timestamp)
-        events.append(ToolEnd(ToolResult(call, _status(data, content), duration, open_call.name)))
+        events.append(ToolEnd(ToolResult(call, status, duration, open_call.name)))
         return events
 
     def _next(self) -> str:

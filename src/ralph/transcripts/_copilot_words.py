@@ -12,7 +12,7 @@ from ralph.transcripts.events import Tag, Text, TranscriptEvent
 
 
 class _Stream(msgspec.Struct):
-    id: str
+    id: Any
     lines: DeltaLines
 
 
@@ -25,19 +25,19 @@ class Words:
         self._thought: dict[str, str] = {}
         self._thinking: set[str] = set()
 
-    def delta(self, data: dict[str, Any], agent: str, *, thought: bool) -> list[TranscriptEvent]:
-        fragment = get_str(data, "deltaContent")
-        if fragment is None:
+    def delta(self, data: dict[str, Any], identity: Any, agent: str, *, thought: bool) -> list[TranscriptEvent]:
+        fragment = data.get("deltaContent")
+        if type(fragment) is not str:
             return []
-        identity = get_str(data, "reasoningId" if thought else "messageId") or ""
         stream = self._open.get(agent)
-        events: list[TranscriptEvent] = []
-        if stream is None or stream.id != identity:
-            events = self._close(agent)
-            stream = self._open[agent] = _Stream(identity, DeltaLines(_tag(agent, thought=thought)))
+        if stream is not None and stream.id == identity:
+            return stream.lines.feed(fragment)
+        events = self._close(agent)
+        lines = DeltaLines(_tag(agent, thought=thought))
+        self._open[agent] = _Stream(identity, lines)
         if thought:
             self._thinking.add(agent)
-        return events + stream.lines.feed(fragment)
+        return events + lines.feed(fragment)
 
     def message(self, data: dict[str, Any], agent: str) -> list[TranscriptEvent]:
         """The whole message: what did not come in fragments, and the thought before it if that did not."""
@@ -47,19 +47,19 @@ class Words:
             events = [*self._close(agent), Text(_tag(agent, thought=True), thought.removesuffix("\n"))]
         self._thinking.discard(agent)
         self._thought[agent] = thought
-        return events + self._whole(get_str(data, "messageId") or "", data, agent, thought=False)
+        return events + self._whole(data.get("messageId"), data, agent, thought=False)
 
     def reasoning(self, data: dict[str, Any], agent: str) -> list[TranscriptEvent]:
         """It may come after the message that had it."""
         if get_str(data, "content") == self._thought.get(agent):
             return []
         self._thinking.add(agent)
-        return self._whole(get_str(data, "reasoningId") or "", data, agent, thought=True)
+        return self._whole(data.get("reasoningId"), data, agent, thought=True)
 
     def flush(self) -> list[TranscriptEvent]:
         return [event for agent in list(self._open) for event in self._close(agent)]
 
-    def _whole(self, identity: str, data: dict[str, Any], agent: str, *, thought: bool) -> list[TranscriptEvent]:
+    def _whole(self, identity: Any, data: dict[str, Any], agent: str, *, thought: bool) -> list[TranscriptEvent]:
         content = get_str(data, "content") or ""
         stream = self._open.get(agent)
         if stream is not None and stream.id == identity:
@@ -67,14 +67,15 @@ class Words:
             events = stream.lines.feed(missing) if missing else []
             return events + self._close(agent)
         events = self._close(agent)
-        rest = content[self._streamed.get(identity, 0) :].removesuffix("\n")
+        came = self._streamed.get(identity, 0) if isinstance(identity, str) else 0
+        rest = content[came:].removesuffix("\n")
         return [*events, Text(_tag(agent, thought=thought), rest)] if rest else events
 
     def _close(self, agent: str) -> list[TranscriptEvent]:
         stream = self._open.pop(agent, None)
         if stream is None:
             return []
-        if stream.id:
+        if isinstance(stream.id, str):
             self._streamed[stream.id] = stream.lines.length
         return stream.lines.flush()
 

@@ -109,19 +109,28 @@ class CopilotAdapter(JsonAdapter):
         return [Text(Tag.SYS, text), *told]
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        # This runs for every line, most of them fragments and noise: as little as can be is done for those.
         self.structured = True
         kind = value.get("type")
-        if kind == "result":
-            return self._result(value)
-        data = get_dict(value, "data")
-        agent = get_str(value, "agentId") or get_str(data, "parentToolCallId") or ""
+        if type(kind) is not str:
+            return [meta.unknown(value)]
+        if kind in _NOISE:
+            return []
+        data = value.get("data")
+        if type(data) is not dict:
+            data = {}
+        agent = value.get("agentId") or data.get("parentToolCallId") or ""
+        if type(agent) is not str:
+            agent = "another"
         match kind:
             case "assistant.message_delta":
                 self._retrying = None
-                return self._words.delta(data, agent, thought=False)
+                return self._words.delta(data, data.get("messageId"), agent, thought=False)
             case "assistant.reasoning_delta":
                 self._retrying = None
-                return self._words.delta(data, agent, thought=True)
+                return self._words.delta(data, data.get("reasoningId"), agent, thought=True)
+            case "tool.shell_output":
+                return self._tools.output(data)
             case "assistant.message":
                 self._retrying, self._failure, self._failure_class = None, "", ErrorClass.FAILED
                 self._count_output(data)
@@ -130,15 +139,11 @@ class CopilotAdapter(JsonAdapter):
                 return self._words.reasoning(data, agent)
             case "tool.execution_start":
                 return self._words.flush() + self._tools.start(data, value.get("timestamp"))
-            case "tool.shell_output":
-                return self._tools.output(data)
             case "tool.execution_complete":
                 return self._tools.complete(data, value.get("timestamp"))
-            case str() if kind in _NOISE:
-                return []
-            case str():
-                return self._words.flush() + self._other(kind, data, agent, value)
-        return [meta.unknown(value)]
+            case "result":
+                return self._result(value)
+        return self._words.flush() + self._other(kind, data, agent, value)
 
     def flush(self) -> list[TranscriptEvent]:
         events = [*super().flush(), *self._words.flush()]
@@ -233,7 +238,8 @@ class CopilotAdapter(JsonAdapter):
             reason, kind = self._error
             events.append(meta.result(ok=False, reason=reason, error_class=kind))
         elif self._tools.refused:
-            events.append(meta.result(ok=False, reason=self._tools.refused, error_class=ErrorClass.PERMISSION_DENIED))
+            reason = next(iter(self._tools.refused.values()))
+            events.append(meta.result(ok=False, reason=reason, error_class=ErrorClass.PERMISSION_DENIED))
         elif code:
             events.append(meta.result(ok=False, reason=f"exit code {code}", error_class=self._failure_class))
         else:

@@ -54,7 +54,7 @@ class OpencodeAdapter(JsonAdapter):
         self._stdout = UiLines()
         self._stderr = UiLines(stderr=True)
         self._calls = 0
-        self._denied = ""
+        self._refused: dict[str, str] = {}  # by tool: one that was allowed after all is not missed
         # where the run stands, for the end of the output
         self._failed = False
         self._ended = False
@@ -76,24 +76,22 @@ class OpencodeAdapter(JsonAdapter):
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
-        events: list[TranscriptEvent] = []
-        session = get_str(value, "sessionID")
-        if session and not self._session:
-            self._session = session
-            events.append(meta.session(session))
-        part = get_dict(value, "part")
+        events: list[TranscriptEvent] = [] if self._session else self._name_session(value)
+        part = value.get("part")
+        if type(part) is not dict:
+            part = {}
         match value.get("type"):
-            case "text":
-                events += self._words(part, Tag.AI)
-            case "reasoning":
-                events += self._words(part, Tag.THINK)
-            case "tool_use":
-                events += self._tool(part)
             case "step_start":
                 self._in_step, self._step_words, self._step_tools = True, False, False
                 self._ended = False
+            case "text":
+                self._words(part, Tag.AI, events)
+            case "tool_use":
+                self._tool(part, events)
             case "step_finish":
-                events += self._step_finish(part)
+                self._step_finish(part, events)
+            case "reasoning":
+                self._words(part, Tag.THINK, events)
             case "error":
                 events += self._error(value.get("error"))
             case "retry":
@@ -107,7 +105,7 @@ class OpencodeAdapter(JsonAdapter):
         events = super().flush()
         if not self.structured or self._ended:
             return events
-        if self._denied:
+        if self._refused:
             # A refused call ends the run where it is, with exit code 0.
             events.append(self._result())
         elif self._failed:
@@ -122,69 +120,78 @@ class OpencodeAdapter(JsonAdapter):
             events.append(meta.error(_CUT))
         return events
 
-    def _words(self, part: dict[str, Any], tag: Tag) -> list[TranscriptEvent]:
-        text = get_str(part, "text")
-        if text is None or self._again(part):
+    def _name_session(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        session = get_str(value, "sessionID")
+        if session is None:
             return []
+        self._session = session
+        return [meta.session(session)]
+
+    def _words(self, part: dict[str, Any], tag: Tag, events: list[TranscriptEvent]) -> None:
+        text = part.get("text")
+        if type(text) is not str or not text or self._again(part):
+            return
         if part.get("synthetic") is True or part.get("sessionID", self._session) != self._session:
             tag = Tag.SYS  # the CLI put it there, or a subagent's session
-        self._step_words = self._step_words or tag is Tag.AI
+        elif tag is Tag.AI:
+            self._step_words = True
         self._ended = False
-        return [Text(tag, text.removesuffix("\n"))]
+        events.append(Text(tag, text.removesuffix("\n")))
 
-    def _tool(self, part: dict[str, Any]) -> list[TranscriptEvent]:
+    def _tool(self, part: dict[str, Any], events: list[TranscriptEvent]) -> None:
         state = get_dict(part, "state")
         arguments = state.get("input")
         call = get_str(part, "callID", "id")
         if call is None:
             self._calls += 1
             call = f"call-{self._calls}"
+        key = get_str(part, "id") or call
+        if key in self._seen:
+            return
         name = get_str(part, "tool") or "tool"
         unavailable = name == "invalid"  # what a call to a tool that is not there is turned into
         if unavailable:
             name = get_str(arguments, "tool") or name
-        status = state.get("status")
-        events: list[TranscriptEvent] = []
-        key = get_str(part, "id") or call
-        if key in self._seen:
-            return events
         self._step_tools, self._ended = True, False
         if key not in self._open:
-            self._open.add(key)
-            events.append(ToolStart(ToolCall(call, name, arguments if isinstance(arguments, dict) else None)))
+            events.append(ToolStart(ToolCall(call, name, arguments if type(arguments) is dict else None)))
+        status = state.get("status")
         if status in ("running", "pending"):
-            return events
+            self._open.add(key)
+            return
         self._open.discard(key)
         self._seen.add(key)
         error = _as_text(state.get("error"))
         output = error or _as_text(state.get("output"))
         if output:
             events.append(ToolOutput(ToolRef(call, name), output))
-        if status == "error" and is_refusal(error):
-            self._denied = error
         result = ToolStatus.FAIL if unavailable else _status(status, get_dict(state, "metadata"))
+        if error and is_refusal(error):
+            self._refused[name] = error
+        elif self._refused and result is ToolStatus.OK:
+            self._refused.pop(name, None)
         events.append(ToolEnd(ToolResult(call, result, _duration(state), name)))
-        return events
 
-    def _step_finish(self, part: dict[str, Any]) -> list[TranscriptEvent]:
+    def _step_finish(self, part: dict[str, Any], events: list[TranscriptEvent]) -> None:
         if self._again(part):
-            return []
+            return
         self._in_step = False
         self._reason = reason = get_str(part, "reason")
         usage = _usage(part)
-        events: list[TranscriptEvent] = [UsageEvent(usage)] if usage is not None else []
+        if usage is not None:
+            events.append(UsageEvent(usage))
         if reason in _BAD_REASONS:
             self._ended = True
             events.append(meta.result(ok=False, reason=_BAD_REASONS[reason], error_class=ErrorClass.FAILED))
         elif reason == "stop" and not self._step_tools:
             # With tool calls in the step, "stop" is a provider's slip and another step follows.
             events.append(self._result())
-        return events
 
     def _result(self) -> Meta:
         self._ended = True
-        if self._denied:
-            return meta.result(ok=False, reason=self._denied, error_class=ErrorClass.PERMISSION_DENIED)
+        if self._refused:
+            reason = next(iter(self._refused.values()))
+            return meta.result(ok=False, reason=reason, error_class=ErrorClass.PERMISSION_DENIED)
         self._failed = False
         return meta.result(ok=True, reason=self._reason)
 
@@ -201,8 +208,8 @@ class OpencodeAdapter(JsonAdapter):
         return events
 
     def _again(self, part: dict[str, Any]) -> bool:
-        key = get_str(part, "id")
-        if key is None:
+        key = part.get("id")
+        if type(key) is not str:
             return False
         if key in self._seen:
             return True
