@@ -76,6 +76,8 @@ class JsonAdapter(TranscriptAdapter):
         return self._give_up()
 
     def _continue(self, line: str) -> list[TranscriptEvent]:
+        if self.structured and line[:1] == "{":
+            return self._give_up() + self.feed(line)  # it was a lone brace, and the stream goes on
         if "\x1b" in line:
             line = _ESCAPES.sub("", line)
         self._document.append(line)
