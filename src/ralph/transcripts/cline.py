@@ -1,0 +1,306 @@
+"""Cline CLI: `--json`, the coloured text for people, and ACP.
+
+Words and thoughts come in fragments, each with all that came before, and whole at their end; the last message comes
+twice more. A tool that needs a person's approval fails with a sentence of the CLI's, and the run still "completes".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ralph.transcripts import meta
+from ralph.transcripts._acp import AcpReader, is_rpc
+from ralph.transcripts._cline_usage import Spent
+from ralph.transcripts._errors import classify, retry_after
+from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_str, strip_escapes
+from ralph.transcripts._said import Streamed
+from ralph.transcripts.base import Capabilities
+from ralph.transcripts.events import (
+    Tag,
+    Text,
+    ToolCall,
+    ToolEnd,
+    ToolOutput,
+    ToolRef,
+    ToolResult,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+    decode_json,
+)
+from ralph.transcripts.meta import ErrorClass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_CUT = "the output ends without a result"
+_TYPES = frozenset({"hook_event", "agent_event", "run_result", "run_aborted", "error"})
+_CLASSES = {
+    "auth": ErrorClass.AUTH,
+    "rate_limit": ErrorClass.RATE_LIMITED,
+    "quota": ErrorClass.QUOTA,
+    "billing": ErrorClass.QUOTA,
+    "balance": ErrorClass.QUOTA,
+    "context": ErrorClass.CONTEXT_EXCEEDED,
+    "overload": ErrorClass.OVERLOADED,
+    "server": ErrorClass.OVERLOADED,
+}
+_LIMITS = (ErrorClass.RATE_LIMITED, ErrorClass.QUOTA, ErrorClass.OVERLOADED)
+_REFUSED = re.compile(r'Tool "[^"]*" requires approval|Command not executed: |.*\bblocked in plan mode')
+#: The lines of the text format that are not the agent's: a call, with the shortened output below it.
+_THINKING = "[thinking] "
+_CALL = re.compile(r"\[(?:[a-z]+(?:_[a-z]+)+|editor|skills)\] ")
+_OUTPUT = "   ⎿ "
+_DIM = "\x1b[2m"
+_STDERR = "error: "
+
+
+class ClineAdapter(JsonAdapter):
+    name = "cline"
+    capabilities = Capabilities(supports_roles=True, supports_tool_events=True, supports_usage_events=True)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._acp = AcpReader()
+        self._words = Streamed(Tag.AI)
+        self._thoughts = Streamed(Tag.THINK)
+        self._others = Streamed(Tag.SYS)
+        self._spent = Spent()
+        self._tools: dict[str, str] = {}
+        self._finished: set[str] = set()
+        self._refused: dict[str, str] = {}
+        self._done: str | None = None
+        self._problem: ErrorClass | None = None
+        self._ended = False
+        self._handlers: dict[str, Callable[[dict[str, Any], bool], list[TranscriptEvent]]] = {
+            "content_start": self._content,
+            "content_end": self._content,
+            "content_update": self._nothing,  # a tool's output, which comes whole at its end
+            "iteration_start": self._iteration,
+            "iteration_end": self._iteration,
+            "usage": self._usage,
+            "done": self._agent_done,
+            "error": self._agent_error,
+        }
+
+    # -- lines
+
+    def recognises(self, value: dict[str, Any]) -> bool:
+        return is_rpc(value) or ("ts" in value and value.get("type") in _TYPES)
+
+    def on_text(self, line: str) -> list[TranscriptEvent]:
+        if self.structured:
+            return self.feed_stderr(line)  # a terminal shows both streams as one
+        bare = strip_escapes(line)
+        if bare.startswith(_THINKING):
+            return [Text(Tag.THINK, bare.removeprefix(_THINKING))]
+        if bare.startswith(_OUTPUT) or _CALL.match(bare):
+            return [Text(Tag.TOOL, bare)]
+        if line.startswith(_DIM):
+            return [Text(Tag.THINK, bare)]  # a thought of several lines
+        return [Text(Tag.AI, line)]
+
+    def feed_stderr(self, line: str) -> list[TranscriptEvent]:
+        events: list[TranscriptEvent] = [Text(Tag.SYS, line)]
+        bare = strip_escapes(line)
+        if bare.startswith(_STDERR):
+            events += self._fatal(bare.removeprefix(_STDERR))
+        elif bare.startswith('{"ts"'):
+            try:
+                value = decode_json(bare)
+            except (ValueError, RecursionError):
+                return events
+            if get_str(value, "type") == "error":
+                events += self._fatal(get_str(value, "message") or "cline failed")
+        return events
+
+    def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        self.structured = True
+        match value.get("type"):
+            case "agent_event":
+                event = get_dict(value, "event")
+                kind = event.get("type")
+                handler = self._handlers.get(kind) if isinstance(kind, str) else None
+                if handler is None:
+                    return [meta.unknown(value)]
+                return handler(event, bool(get_str(value, "parentAgentId") or get_str(event, "parentAgentId")))
+            case "hook_event":
+                return []  # its ids are of the conversation, not of the session that could be resumed
+            case "run_result":
+                return [*self._stop_words(), *self._run_result(value)]
+            case "run_aborted":
+                self._ended = True
+                reason = "the run was aborted: " + (get_str(value, "reason", "message") or "no reason given")
+                return [*self._stop_words(), meta.result(ok=False, reason=reason, error_class=ErrorClass.FAILED)]
+            case "error":
+                return self._fatal(get_str(value, "message") or "cline failed")
+        return self._acp.feed(value) if is_rpc(value) else [meta.unknown(value)]
+
+    def flush(self) -> list[TranscriptEvent]:
+        events = [*super().flush(), *self._stop_words()]
+        if self._acp.used:
+            return events + self._acp.flush()
+        if self.structured and not self._ended:
+            if self._done is not None:
+                events += self._end(self._done, None)
+            elif self._problem is None:
+                events.append(meta.error(_CUT))
+        return events
+
+    # -- words and tools
+
+    def _content(self, event: dict[str, Any], other: bool) -> list[TranscriptEvent]:
+        ended = event.get("type") == "content_end"
+        match event.get("contentType"):
+            case "text":
+                stream, text = self._others if other else self._words, get_str(event, "text")
+            case "reasoning":
+                stream, text = self._thoughts, get_str(event, "reasoning", "text")
+            case "tool":
+                return [*self._stop_words(), *(self._tool_end(event) if ended else self._tool_start(event))]
+            case _:
+                return [meta.unknown(event)]
+        if text is None:
+            return []
+        return stream.full(text) if ended else stream.fragment(text)
+
+    def _iteration(self, event: dict[str, Any], other: bool) -> list[TranscriptEvent]:
+        return [*self._thoughts.restart(), *self._others.restart(), *self._words.restart()]
+
+    def _nothing(self, event: dict[str, Any], other: bool) -> list[TranscriptEvent]:
+        return []
+
+    def _stop_words(self) -> list[TranscriptEvent]:
+        return [*self._thoughts.stop(), *self._others.stop(), *self._words.stop()]
+
+    def _tool_start(self, event: dict[str, Any]) -> list[TranscriptEvent]:
+        call = get_str(event, "toolCallId")
+        if call is None:
+            return [meta.unknown(event)]
+        if call in self._tools or call in self._finished:
+            return []
+        name = get_str(event, "toolName") or "tool"
+        self._tools[call] = name
+        arguments = event.get("input")
+        return [ToolStart(ToolCall(call, name, arguments if isinstance(arguments, dict) else None))]
+
+    def _tool_end(self, event: dict[str, Any]) -> list[TranscriptEvent]:
+        call = get_str(event, "toolCallId")
+        if call is None:
+            return [meta.unknown(event)]
+        if call in self._finished:
+            return []
+        events = self._tool_start(event)
+        self._finished.add(call)
+        name = self._tools.pop(call)
+        output, status = event.get("output"), _status(event)
+        refusal = get_str(output, "error") or get_str(event, "error") or ""
+        if status is ToolStatus.FAIL and _REFUSED.match(refusal):
+            self._refused[name] = refusal
+        elif status is ToolStatus.OK:
+            self._refused.pop(name, None)
+        text = _output(output) or get_str(event, "error")
+        if text:
+            events.append(ToolOutput(ToolRef(call, name), text))
+        return [*events, ToolEnd(ToolResult(call, status, get_int(event, "durationMs"), name))]
+
+    # -- the run
+
+    def _usage(self, event: dict[str, Any], other: bool) -> list[TranscriptEvent]:
+        return self._spent.call(event)
+
+    def _agent_done(self, event: dict[str, Any], other: bool) -> list[TranscriptEvent]:
+        if not other:
+            self._done = get_str(event, "reason") or "completed"
+        return []
+
+    def _agent_error(self, event: dict[str, Any], other: bool) -> list[TranscriptEvent]:
+        error = event.get("error")
+        message = error if isinstance(error, str) else get_str(error, "message") or "cline failed"
+        if event.get("recoverable") is True or other:
+            # A call that failed, and says so itself. Its words may be a tool's.
+            return [meta.error(message, fatal=False)]
+        return self._fatal(message, get_str(event, "errorClass"))
+
+    def _fatal(self, message: str, kind: str | None = None) -> list[TranscriptEvent]:
+        self._problem = error_class = _error_class(message, kind)
+        return [*_limit(message, error_class), meta.error(message, error_class)]
+
+    def _run_result(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        model = get_str(get_dict(value, "model"), "id")
+        total = get_dict(value, "aggregateUsage") or get_dict(value, "usage")
+        reason, text = get_str(value, "finishReason") or "no reason given", get_str(value, "text")
+        events = self._spent.total(total, model)
+        if reason == "completed" and text and not self._words.said.repeats(text):
+            events += self._words.full(text)
+        return events + self._end(reason, text)
+
+    def _end(self, reason: str, text: str | None) -> list[TranscriptEvent]:
+        self._ended = True
+        if reason == "completed":
+            if not self._refused:
+                return [meta.result(ok=True, reason=reason)]
+            message = (
+                f"the agent was not allowed to use {', '.join(self._refused)}: {next(iter(self._refused.values()))}"
+            )
+            return [meta.result(ok=False, reason=message, error_class=ErrorClass.PERMISSION_DENIED)]
+        if reason == "error" and text:
+            return [meta.result(ok=False, reason=text, error_class=self._problem or classify(text))]
+        message = f"the run ended with '{reason}'"
+        return [meta.result(ok=False, reason=message, error_class=self._problem or ErrorClass.FAILED)]
+
+
+def _error_class(message: str, kind: str | None) -> ErrorClass:
+    """What the CLI calls it, where it knows; else by the message, which is the provider's."""
+    if kind:
+        for part, error_class in _CLASSES.items():
+            if part in kind.lower():
+                return error_class
+    return classify(message)
+
+
+def _limit(message: str, error_class: ErrorClass) -> list[TranscriptEvent]:
+    seconds = retry_after(message) if error_class in _LIMITS else None
+    return [] if seconds is None else [meta.rate_limit(message=message, retry_after=seconds)]
+
+
+def _status(event: dict[str, Any]) -> ToolStatus:
+    """A call runs several commands: it failed if one did. Tools that give no such mark tell an error, or went well."""
+    if event.get("error"):
+        return ToolStatus.FAIL
+    output = event.get("output")
+    parts = output if isinstance(output, list) else [output]
+    marks = [part["success"] for part in parts if isinstance(part, dict) and "success" in part]
+    if False in marks:
+        return ToolStatus.FAIL
+    return ToolStatus.OK if output is not None and all(mark is True for mark in marks) else ToolStatus.UNKNOWN
+
+
+def _output(output: Any) -> str:
+    """What the commands printed, or the sentence about it; several are told apart by what was run."""
+    if output is None or isinstance(output, str):
+        return output or ""
+    if isinstance(output, dict):
+        return _part(output)
+    if isinstance(output, list) and len(output) > 1 and all(isinstance(part, dict) for part in output):
+        return "\n".join(f"$ {get_str(part, 'query') or ''}\n{_part(part)}" for part in output)
+    if isinstance(output, list) and len(output) == 1:
+        return _output(output[0])
+    return _encode(output) if output else ""
+
+
+def _part(part: dict[str, Any]) -> str:
+    result = part.get("result")
+    if isinstance(result, str):
+        return result or get_str(part, "error") or ""
+    return get_str(part, "error", "text") or _encode(part)
+
+
+def _encode(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+ADAPTER = ClineAdapter
