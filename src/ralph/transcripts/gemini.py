@@ -132,6 +132,11 @@ class GeminiAdapter(JsonAdapter):
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
         kind = value.get("type")
+        if kind == "message" and value.get("delta") is True and value.get("role") == "assistant":
+            content = value.get("content")
+            if type(content) is str:  # nearly all lines are such: no detours
+                self._retrying = None
+                return self._words.feed(content)
         handler = self._handlers.get(kind) if isinstance(kind, str) else None
         if handler is not None:
             return handler(value)

@@ -107,11 +107,13 @@ class QwenAdapter(ClaudeLikeAdapter):
     # -- objects
 
     def _on_stream_event(self, value: dict[str, Any]) -> Events:
-        event = get_dict(value, "event")
-        if event.get("type") == "goal_state":
-            return []
-        if (get_str(get_dict(event, "delta"), "text") or "").startswith("[API Error: "):
-            return []  # the CLI's; it comes again as a message
+        event = value.get("event")
+        if type(event) is dict:
+            if event.get("type") == "goal_state":
+                return []
+            text = get_str(event.get("delta"), "text")
+            if text is not None and text.startswith("[API Error: "):
+                return []  # the CLI's; it comes again as a message
         return self._stream_event(value)
 
     def _words(self, text: str, value: dict[str, Any], *, synthetic: bool, nested: bool) -> Events:
