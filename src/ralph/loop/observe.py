@@ -37,7 +37,7 @@ def add_usage(total: Usage, more: Usage) -> Usage:
     return Usage(
         prompt_tokens=_both(total.prompt_tokens, more.prompt_tokens),
         completion_tokens=_both(total.completion_tokens, more.completion_tokens),
-        total_tokens=_both(total.total_tokens, known_total(more)),
+        total_tokens=_both(known_total(total), known_total(more)),
         model=more.model or total.model,
         cached_tokens=_both(total.cached_tokens, more.cached_tokens),
         cache_write_tokens=_both(total.cache_write_tokens, more.cache_write_tokens),
