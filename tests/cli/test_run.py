@@ -137,11 +137,31 @@ def test_the_prompt_is_read_again_each_iteration(ralph: Ralph, repo: Path) -> No
     assert [recorded(repo, n).count(b"more") for n in (1, 2, 3)] == [0, 1, 2]
 
 
-def test_a_prompt_that_vanishes_ends_the_run_with_a_sentence(ralph: Ralph, repo: Path) -> None:
+def test_a_prompt_that_vanishes_ends_the_run_with_a_reason(ralph: Ralph) -> None:
     result = ralph("run", "3", "--agent-cmd", "rm -f PROMPT.md; echo hi", "-P", "PROMPT.md")
-    assert result.returncode == 1
-    assert "PROMPT.md" in result.stderr + result.stdout
+    assert result.returncode == 1, result
+    assert "Failed (exit code 1)" in result.stdout
+    assert "PROMPT.md does not exist" in result.stdout
+    assert "failed" in ralph("runs").stdout
+
+
+def test_a_directory_that_vanishes_ends_the_run_with_a_reason(ralph: Ralph, repo: Path) -> None:
+    (repo / "work").mkdir()
+    result = ralph("run", "3", "-p", "x", "--cwd", "work", "--agent-cmd", "rm -rf ../work; echo hi")
+    assert result.returncode == 1, result
+    assert "the working directory is gone" in result.stdout
     assert "Traceback" not in result.stderr
+
+
+def test_how_to_go_on_works_from_where_the_user_is(ralph: Ralph, repo: Path) -> None:
+    (repo / "some where").mkdir()
+    result = ralph("run", "1", "-p", "x", "--cwd", "some where", "--agent-cmd", "echo hi")
+    (journal,) = [line.split(maxsplit=1)[1] for line in result.stdout.splitlines() if line.startswith("Journal")]
+    assert (repo / journal / "run.json").is_file()
+    (step,) = [line.split(maxsplit=1)[1] for line in result.stdout.splitlines() if line.startswith("Next")]
+    command = shlex.split(step.partition(" shows what")[0])
+    assert command[0] == "ralph"
+    assert "AI      hi" in ralph(*command[1:]).stdout
 
 
 def test_a_pipe_is_a_prompt_for_all_iterations(repo: Path) -> None:

@@ -24,15 +24,17 @@ if TYPE_CHECKING:
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _BATCH = 500
+_cwd = click.option("--cwd", envvar="RALPH_CWD", metavar="DIR", help="Where the run was, if it was not here.")
 
 
 @click.command("runs", context_settings=_HELP)
 @click.option("--json", "as_json", is_flag=True, help="One run a line, as JSON.")
-def runs_command(as_json: bool) -> None:
+@_cwd
+def runs_command(as_json: bool, cwd: str | None) -> None:
     """List the runs of this directory, oldest first."""
     import msgspec
 
-    state = reader.find_state(working_directory(None))
+    state = reader.find_state(working_directory(cwd))
     runs = reader.list_runs(state)
     for paths in runs:
         row = _summary(state, paths, newest=paths == runs[-1])
@@ -41,7 +43,8 @@ def runs_command(as_json: bool) -> None:
         else:
             took = format_duration(row["seconds"]) if row["seconds"] is not None else "-"
             count = f"{row['iterations']:>4} iteration{' ' if row['iterations'] == 1 else 's'}"
-            text = f"{row['run']}  {row['end']:<12} {count}  {took:>10}  {row['agent']:<10} {row['reason'][:80]}"
+            reason = row["reason"].partition("\n")[0][:80]
+            text = f"{row['run']}  {row['end']:<12} {count}  {took:>10}  {row['agent']:<10} {reason}"
             click.echo(safe(text))
     if not runs and not as_json:
         click.echo("no runs yet")
@@ -79,11 +82,14 @@ def _summary(state: StatePaths, paths: RunPaths, *, newest: bool) -> dict[str, A
 @click.option("--raw", is_flag=True, help="What the agent printed on stdout, byte for byte.")
 @click.option("--stderr", "raw_stderr", is_flag=True, help="With --raw: its stderr instead.")
 @click.option("--json", "as_json", is_flag=True, help="The events, one a line.")
-def show_command(run: str | None, iteration: int | None, raw: bool, raw_stderr: bool, as_json: bool) -> None:
+@_cwd
+def show_command(
+    run: str | None, iteration: int | None, raw: bool, raw_stderr: bool, as_json: bool, cwd: str | None
+) -> None:
     """Show a run as the screen showed it: the newest, or RUN (its id or the beginning of it)."""
     if raw and as_json:
         raise UsageError("--raw and --json cannot be given together")
-    state = reader.find_state(working_directory(None))
+    state = reader.find_state(working_directory(cwd))
     paths = reader.find_run(state, run)
     if iteration is not None and not paths.iteration(iteration).is_dir():
         last = sum(1 for _ in (paths.root / "iterations").glob("[0-9]*"))
@@ -131,11 +137,12 @@ def _show_raw(paths: RunPaths, iteration: int | None, name: str) -> None:
     help="How many events to begin with.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The events, one a line.")
-def tail_command(run: str | None, follow: bool, count: int, as_json: bool) -> None:
+@_cwd
+def tail_command(run: str | None, follow: bool, count: int, as_json: bool, cwd: str | None) -> None:
     """Show the end of a run: the newest, or RUN."""
     from collections import deque
 
-    state = reader.find_state(working_directory(None))
+    state = reader.find_state(working_directory(cwd))
     paths = reader.find_run(state, run)
     player = _Player(as_json=as_json)
     if not follow:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -174,8 +176,8 @@ def run_end(
         else describe_usage(msgspec.structs.replace(usage, cost_usd=None)) + partly,
         "Cost": "unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}{partly}",
         "Changed": _files(changes),
-        "Journal": _relative(paths.root, workdir),
-        "Next": _next_step(step.end.value, paths.run_id),
+        "Journal": _relative(paths.root, _here()),
+        "Next": _next_step(step.end.value, f"ralph show{_from_here(workdir)} {paths.run_id}"),
     }
     return Meta(
         {
@@ -203,12 +205,27 @@ def _files(changes: Changes | None) -> str:
     return "\n".join(lines)
 
 
-def _relative(path: Path, base: Path) -> str:
-    return str(path.relative_to(base)) if path.is_relative_to(base) else str(path)
+def _relative(path: Path, base: str) -> str:
+    return str(path.relative_to(base)) if base != os.sep and path.is_relative_to(base) else str(path)
 
 
-def _next_step(end: str, run_id: str) -> str:
-    look = f"ralph show {run_id}"
+def _here() -> str:
+    """Where the user is, who may have sent the agent elsewhere; nowhere if that is gone."""
+    try:
+        return os.getcwd()  # noqa: PTH109 - pathlib is not needed at run time here
+    except OSError:
+        return os.sep
+
+
+def _from_here(workdir: Path) -> str:
+    """What must be added to a command so that it looks where the run was."""
+    here = _here()
+    if workdir.is_dir() and os.path.realpath(workdir) == os.path.realpath(here):
+        return ""
+    return f" --cwd {shlex.quote(os.path.relpath(workdir, here))}"
+
+
+def _next_step(end: str, look: str) -> str:
     match end:
         case "complete":
             return f"{look} shows what happened"

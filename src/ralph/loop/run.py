@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.config.durations import format_duration
-from ralph.errors import RunError, UsageError
+from ralph.errors import RalphError, RunError, UsageError
 from ralph.loop import progress, report
 from ralph.loop.decide import EXIT_CODES, End, Facts, Step, decide, is_failure
 from ralph.loop.judge import Verdict, judge
@@ -93,9 +93,12 @@ class Loop:
 
     def go(self) -> int:
         self.emit([self._start_event()])
-        step = self._take_baseline()
-        while step is None:
-            step = self._iterate()
+        try:
+            step = self._take_baseline()
+            while step is None:
+                step = self._iterate()
+        except RalphError as error:
+            step = Step(End.FAILED, str(error))  # the run has begun: how it ended belongs into its journal
         return self._end(step)
 
     def _iterate(self) -> Step | None:
