@@ -200,6 +200,24 @@ def test_a_limit_says_when_it_ends() -> None:
     assert seen["outcome"] == "quota"
 
 
+def test_an_error_of_several_lines_in_the_text_format_is_read_whole() -> None:
+    """Older releases print it on stderr and exit with 1."""
+    text = "[API Error: You exceeded your current quota.\nPlease retry in 26s.]\nPlease wait and try again later.\n"
+    seen = verdict("I'll look.", stderr=text, code=1)
+    assert (seen["outcome"], seen["retry_after"]) == ("rate_limited", 26)
+    assert verdict(stderr='[API Error: {"error":{"code":401,"message":"no"}}]\n', code=1)["outcome"] == "auth"
+
+
+@pytest.mark.parametrize("warning", ["Loop detected, stopping execution", "Maximum session turns exceeded"])
+def test_a_run_that_was_stopped_is_no_success(warning: str) -> None:
+    stopped = {"type": "error", "timestamp": "t", "severity": "warning", "message": warning}
+    assert verdict(INIT, word(MARKER), stopped, GOOD)["outcome"] == "failed"
+    assert verdict(INIT, {**stopped, "message": "Something else"}, word(MARKER), GOOD)["completed"]
+    document = {"session_id": "s", "response": MARKER, "stats": {}, "warnings": [warning]}
+    assert verdict(document)["outcome"] == "failed"
+    assert verdict({**document, "warnings": ["Something else"]})["completed"]
+
+
 def test_what_the_agent_says_about_errors_is_no_error() -> None:
     said = word(f"I saw [API Error: 401 Unauthorized] and 429 in the log.\nAttempt 1 failed: quota\n{MARKER}\n")
     assert verdict(INIT, said, GOOD)["completed"]

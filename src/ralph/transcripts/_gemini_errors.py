@@ -135,8 +135,8 @@ FATAL_ANYWHERE = (
     "When using Gemini API, you must specify",
     "Gemini CLI is not running in a trusted directory",
 )
-#: The beginnings of lines after which the CLI gives up, and what they mean (None: see the words).
-_FATAL: tuple[tuple[str, ErrorClass | None], ...] = (
+#: The beginnings of lines after which the CLI gives up, and what they mean.
+_FATAL = (
     ("Please set an Auth method", ErrorClass.AUTH),
     ("Invalid auth method selected", ErrorClass.AUTH),
     ("When using Gemini API, you must specify", ErrorClass.AUTH),
@@ -157,7 +157,6 @@ _FATAL: tuple[tuple[str, ErrorClass | None], ...] = (
     ("No input provided via stdin", ErrorClass.FAILED),
     ("Unknown argument", ErrorClass.FAILED),
     ("Not enough arguments following", ErrorClass.FAILED),
-    ("[API Error: ", None),
 )
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -191,8 +190,7 @@ class StderrReader:
             return [meta.retry(failure.message, failure.error_class, attempt=attempt, delay_ms=delay)]
         for beginning, error_class in _FATAL:
             if bare.startswith(beginning):
-                failure = explain(bare)
-                return [meta.error(failure.message, error_class or failure.error_class), *failure.limit()]
+                return [meta.error(bare, error_class)]
         denied = _NOT_FOUND.match(bare)
         if denied and (denied.group(1) in GUARDED_TOOLS or "denied by policy" in bare):
             self.refused = denied.group(1)
@@ -232,10 +230,11 @@ class StderrReader:
 
 
 def _starts(line: str) -> bool:
-    return line.startswith(("Attempt ", "Error when talking to Gemini API")) and (
-        line[0] == "E" or _ATTEMPT.match(line) is not None
-    )
+    """The first line of a message that may go on."""
+    if line.startswith(("Error when talking to Gemini API", "[API Error: ")):
+        return True
+    return line.startswith("Attempt ") and _ATTEMPT.match(line) is not None
 
 
 def _complete(line: str) -> bool:
-    return "Retrying " in line or "Max attempts reached" in line
+    return line.endswith("]") or "Retrying " in line or "Max attempts reached" in line

@@ -33,7 +33,8 @@ from ralph.transcripts.meta import ErrorClass, Kind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_LOOP = "loop detected"
+#: Warnings after which the CLI stops and calls it a success.
+_STOPPED = ("Loop detected", "Maximum session turns")
 #: The CLI's own lines, which on a terminal stand among the agent's words.
 _NOISE = (
     "Warning: ",
@@ -211,7 +212,7 @@ class GeminiAdapter(JsonAdapter):
             get_str(value, "message") or get_str(get_dict(value, "error"), "message") or "an error without a message"
         )
         fatal = value.get("severity") != "warning"
-        if fatal or _LOOP in message.lower():
+        if fatal or message.startswith(_STOPPED):
             self._problem = message
         failure = explain(message)
         return [*self._words.flush(), meta.error(failure.message, failure.error_class, fatal=fatal), *failure.limit()]
@@ -231,7 +232,7 @@ class GeminiAdapter(JsonAdapter):
         for warning in get_list(value, "warnings"):
             if isinstance(warning, str):
                 events.append(meta.error(warning, fatal=False))
-                if _LOOP in warning.lower():
+                if warning.startswith(_STOPPED):
                     self._problem = warning
         return events + _usage(stats) + self._end(value.get("error"), failed=bool(value.get("error")))
 
