@@ -72,7 +72,9 @@ def prompt_source(resolved: Resolved, workdir: Path) -> PromptSource:
     origin = resolved.origins["prompt_file"]
     if settings.prompt_file is None:
         path = workdir / DEFAULT_PROMPT_FILE
-        return PromptSource(None, path, origin, DEFAULT_PROMPT_FILE, optional=settings.agent_cmd is not None)
+        # One that is there now must not vanish later: an agent without its prompt does anything.
+        optional = settings.agent_cmd is not None and not path.exists()
+        return PromptSource(None, path, origin, DEFAULT_PROMPT_FILE, optional=optional)
     path = _find(settings.prompt_file, workdir, resolved.bases.get("prompt_file"))
     source = PromptSource(None, path, origin, _label(path, workdir))
     if _once(path):
