@@ -60,6 +60,24 @@ class Plan(msgspec.Struct, frozen=True):
         known = set(self.spec.login_env) if self.spec else set()
         return sorted(n for n in self.env if n in known or _CREDENTIAL.search(n))
 
+    @property
+    def idle_timeout(self) -> tuple[float, str]:
+        """How long an iteration may be silent, and where that was said: by the user, else by the agent's file."""
+        if self.resolved.is_default("idle_timeout") and self.spec is not None and self.spec.idle_timeout is not None:
+            return self.spec.idle_timeout, f"known of {self.spec.title}"
+        return self.settings.idle_timeout, self.resolved.origins["idle_timeout"]
+
+    @property
+    def wall_timeout(self) -> tuple[float, str]:
+        """The same for how long it may take; `adapters.NAME.timeout` is said of one agent."""
+        if self.resolved.is_default("wall_timeout"):
+            adapter = self.settings.adapters.get(self.agent)
+            if adapter is not None and adapter.timeout is not None:
+                return adapter.timeout, f"adapters.{self.agent}.timeout"
+            if self.spec is not None and self.spec.wall_timeout is not None:
+                return self.spec.wall_timeout, f"known of {self.spec.title}"
+        return self.settings.wall_timeout, self.resolved.origins["wall_timeout"]
+
     def launch(self, prompt: str, prompt_file: Path) -> Launch:
         """The command for a prompt; a UsageError if it cannot be delivered."""
         data = prompt.encode("utf-8", "surrogateescape")

@@ -129,3 +129,13 @@ def test_warnings_are_shown(ralph: Ralph, repo: Path) -> None:
 )
 def test_values_are_one_line(name: str, value: object, shown: str) -> None:
     assert show_value(name, value) == shown
+
+
+def test_deadlines_are_those_of_the_agent(ralph: Ralph, repo: Path) -> None:
+    (shown,) = rows(ralph("run", "--agent-cmd", "cat", "--dry-run").stdout)["deadlines"]
+    assert shown == "15m without output (default), 2h for an iteration (default)"
+    (repo / "ralph.yml").write_text("agent: demo\nadapters:\n  demo:\n    timeout: 90\n")
+    (shown,) = rows(ralph("run", "--dry-run").stdout)["deadlines"]
+    assert "1m30s for an iteration (adapters.demo.timeout)" in shown
+    (shown,) = rows(ralph("run", "--dry-run", "--timeout", "0").stdout)["deadlines"]
+    assert "no limit for an iteration (--wall-timeout)" in shown

@@ -308,6 +308,15 @@ def test_another_binary_can_be_named_for_a_known_agent(ralph: Ralph, repo: Path)
     assert "claude (Claude Code 2.0.1)" in result.stdout
 
 
+def test_the_timeout_of_one_agent_ends_its_iteration(ralph: Ralph, repo: Path) -> None:
+    program(repo / "slow", "[ $1 = --version ] && echo 2.0.1 && exit; echo begun; sleep 60")
+    (repo / "ralph.yml").write_text(
+        "cli:\n  backend: claude\n  command: ./slow\n  transcript: plain\nadapters:\n  claude:\n    timeout: 1\n"
+    )
+    result = ralph("run", "1", timeout=30)
+    assert "timeout_wall" in result.stdout, result
+
+
 def test_a_model_that_cannot_be_passed_on_is_told(ralph: Ralph) -> None:
     answered(ralph("run", "--agent-cmd", "cat", "--model", "x"), "--model")
     result = ralph("run", "1", "--agent-cmd", "cat", env={"RALPH_MODEL": "x"})

@@ -43,6 +43,7 @@ def describe(plan: Plan, source: PromptSource, prompt: str) -> str:
         ("terminal", "a PTY" if plan.settings.pty or plan.invocation.pty else "pipes"),
         ("credentials", ", ".join(plan.credentials) or "no variable that looks like one"),
     ]
+    rows += [("deadlines", _deadlines(plan))]
     changed = dict(plan.invocation.env.items())
     if changed:
         rows.append(("set for it", ", ".join(f"{k}={v}" for k, v in changed.items())))
@@ -57,6 +58,14 @@ def describe(plan: Plan, source: PromptSource, prompt: str) -> str:
     lines += [f"  {line}" for line in setting_lines(plan.resolved)]
     lines += ["", *(f"warning: {warning}" for warning in plan.resolved.warnings)] if plan.resolved.warnings else []
     return "\n".join(lines)
+
+
+def _deadlines(plan: Plan) -> str:
+    """Those that hold for this agent, which may have its own."""
+    said = []
+    for (seconds, origin), what in ((plan.idle_timeout, "without output"), (plan.wall_timeout, "for an iteration")):
+        said.append(f"{write_duration(seconds) if seconds else 'no limit'} {what} ({origin})")
+    return ", ".join(said)
 
 
 def setting_lines(resolved: Resolved) -> list[str]:

@@ -346,22 +346,10 @@ class Loop:
 
 
 def _deadlines(plan: Plan) -> Deadlines:
-    """What the user said, else what is known of the agent, else the defaults."""
-    settings, resolved = plan.settings, plan.resolved
-    adapter = settings.adapters.get(plan.agent)
-    wall = settings.wall_timeout
-    idle = settings.idle_timeout
-    if resolved.is_default("wall_timeout"):
-        if adapter is not None and adapter.timeout is not None:
-            wall = adapter.timeout
-        elif plan.spec is not None and plan.spec.wall_timeout is not None:
-            wall = plan.spec.wall_timeout
-    if resolved.is_default("idle_timeout") and plan.spec is not None and plan.spec.idle_timeout is not None:
-        idle = plan.spec.idle_timeout
     return Deadlines(
-        idle=idle or None,
-        wall=wall or None,
+        idle=plan.idle_timeout[0] or None,
+        wall=plan.wall_timeout[0] or None,
         first_output=plan.spec.first_output_timeout if plan.spec else None,
         linger=plan.spec.linger if plan.spec else None,
-        grace=settings.grace,
+        grace=plan.settings.grace,
     )
