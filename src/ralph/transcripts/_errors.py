@@ -64,6 +64,8 @@ def classify(message: str, status: int | None = None) -> ErrorClass:
             return ErrorClass.CONTEXT_EXCEEDED
         case 429:
             return ErrorClass.QUOTA if _QUOTA.search(message) else ErrorClass.RATE_LIMITED
+        case 400 if _QUOTA.search(message):
+            return ErrorClass.QUOTA  # "Your credit balance is too low"
         case int() if 500 <= status < 600:
             return ErrorClass.OVERLOADED
         case int():
