@@ -157,7 +157,7 @@ def test_a_full_disk_is_a_clear_error(repo: Path, kilobytes: int, agent: str) ->
         check=False,
     )
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "the journal cannot be written" in done.stderr
+    assert "the journal cannot be written" in done.stdout + done.stderr
     assert "bug" not in done.stderr
     assert "Traceback" not in done.stderr
 

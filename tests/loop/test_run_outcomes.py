@@ -137,7 +137,7 @@ def test_a_working_directory_that_vanishes_is_said(ralph: Any, repo: Path, mark:
     work.mkdir()
     done = ralph("run", "-p", "x", "--agent-cmd", f"echo x; rm -r {work}", "3", cwd=work)
     assert done.returncode == 1
-    assert "gone" in done.stderr
+    assert "the working directory is gone" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 
 
