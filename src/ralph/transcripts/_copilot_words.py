@@ -25,8 +25,7 @@ class Words:
         self._thought: dict[str, str] = {}
         self._thinking: set[str] = set()
 
-    def delta(self, data: dict[str, Any], identity: Any, agent: str, *, thought: bool) -> list[TranscriptEvent]:
-        fragment = data.get("deltaContent")
+    def delta(self, fragment: Any, identity: Any, agent: str, *, thought: bool) -> list[TranscriptEvent]:
         if type(fragment) is not str:
             return []
         stream = self._open.get(agent)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from ralph.transcripts import meta
 from ralph.transcripts._copilot_tools import ToolCalls
 from ralph.transcripts._copilot_ui import UiLines, error_class, error_events
@@ -71,6 +73,24 @@ _ERROR_TYPES = {
 _RETRY_REASONS = {"rate_limit": ErrorClass.RATE_LIMITED, "transient_auth_error": ErrorClass.AUTH}
 
 
+class _Fragment(msgspec.Struct, gc=False, rename="camel"):
+    delta_content: Any = None
+    message_id: Any = None
+    reasoning_id: Any = None
+    parent_tool_call_id: Any = None
+
+
+class _Head(msgspec.Struct, gc=False, rename="camel"):
+    """What has to be known of fragments and noise, which are most of the lines: the rest of them is not decoded."""
+
+    type: str
+    data: _Fragment
+    agent_id: Any = None
+
+
+_head = msgspec.json.Decoder(_Head).decode
+
+
 class CopilotAdapter(JsonAdapter):
     name = "copilot"
     capabilities = Capabilities(
@@ -108,29 +128,38 @@ class CopilotAdapter(JsonAdapter):
         _, text, told = self._stderr.read(line)
         return [Text(Tag.SYS, text), *told]
 
+    def feed(self, line: str) -> list[TranscriptEvent]:
+        if self.structured and not self._document:
+            try:
+                head = _head(line)
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                return super().feed(line)
+            kind = head.type
+            if kind in _NOISE:
+                return []
+            data = head.data
+            if kind == "assistant.message_delta":
+                self._retrying = None
+                agent = _agent(head.agent_id, data.parent_tool_call_id)
+                return self._words.delta(data.delta_content, data.message_id, agent, thought=False)
+            if kind == "assistant.reasoning_delta":
+                self._retrying = None
+                agent = _agent(head.agent_id, data.parent_tool_call_id)
+                return self._words.delta(data.delta_content, data.reasoning_id, agent, thought=True)
+        return super().feed(line)
+
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
-        # This runs for every line, most of them fragments and noise: as little as can be is done for those.
         self.structured = True
         kind = value.get("type")
-        if type(kind) is not str:
-            return [meta.unknown(value)]
-        if kind in _NOISE:
-            return []
-        data = value.get("data")
-        if type(data) is not dict:
-            data = {}
-        agent = value.get("agentId") or data.get("parentToolCallId") or ""
-        if type(agent) is not str:
-            agent = "another"
+        data = get_dict(value, "data")
+        agent = _agent(value.get("agentId"), data.get("parentToolCallId"))
         match kind:
             case "assistant.message_delta":
                 self._retrying = None
-                return self._words.delta(data, data.get("messageId"), agent, thought=False)
+                return self._words.delta(data.get("deltaContent"), data.get("messageId"), agent, thought=False)
             case "assistant.reasoning_delta":
                 self._retrying = None
-                return self._words.delta(data, data.get("reasoningId"), agent, thought=True)
-            case "tool.shell_output":
-                return self._tools.output(data)
+                return self._words.delta(data.get("deltaContent"), data.get("reasoningId"), agent, thought=True)
             case "assistant.message":
                 self._retrying, self._failure, self._failure_class = None, "", ErrorClass.FAILED
                 self._count_output(data)
@@ -139,11 +168,17 @@ class CopilotAdapter(JsonAdapter):
                 return self._words.reasoning(data, agent)
             case "tool.execution_start":
                 return self._words.flush() + self._tools.start(data, value.get("timestamp"))
+            case "tool.shell_output":
+                return self._tools.output(data)
             case "tool.execution_complete":
                 return self._tools.complete(data, value.get("timestamp"))
             case "result":
                 return self._result(value)
-        return self._words.flush() + self._other(kind, data, agent, value)
+            case str() if kind in _NOISE:
+                return []
+            case str():
+                return self._words.flush() + self._other(kind, data, agent, value)
+        return [meta.unknown(value)]
 
     def flush(self) -> list[TranscriptEvent]:
         events = [*super().flush(), *self._words.flush()]
@@ -282,6 +317,12 @@ class CopilotAdapter(JsonAdapter):
             return []
         self._usage = True
         return [UsageEvent(Usage(completion_tokens=self._output_tokens))]
+
+
+def _agent(identity: Any, parent_call: Any) -> str:
+    """Empty for the agent itself, else which of its subagents."""
+    found = identity or parent_call
+    return "" if not found else found if type(found) is str else "another"
 
 
 def _provider_message(text: str | None) -> str:

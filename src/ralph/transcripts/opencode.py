@@ -12,7 +12,19 @@ import msgspec
 
 from ralph.transcripts import meta
 from ralph.transcripts._errors import retry_after
-from ralph.transcripts._json import JsonAdapter, get_dict, get_float, get_int, get_str
+from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_str
+from ralph.transcripts._opencode_parts import (
+    Cache,
+    Line,
+    Part,
+    State,
+    Time,
+    Tokens,
+    decode_line,
+    lenient,
+    text_of,
+    whole_number,
+)
 from ralph.transcripts._opencode_ui import UiLines, error_class, is_refusal
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import (
@@ -39,6 +51,7 @@ _BAD_REASONS = {
     "content-filter": "the provider's content filter stopped the answer",
     "error": "the model's answer ended in an error",
 }
+_NO_PART, _NO_TOKENS, _NO_CACHE = Part(), Tokens(), Cache()
 _LIMITS = (ErrorClass.RATE_LIMITED, ErrorClass.QUOTA, ErrorClass.OVERLOADED)
 
 
@@ -74,13 +87,29 @@ class OpencodeAdapter(JsonAdapter):
         _, text, told = self._stderr.read(line)
         return [Text(Tag.SYS, text), *told]
 
+    def feed(self, line: str) -> list[TranscriptEvent]:
+        if self.structured and not self._document:
+            try:
+                events = self._event(decode_line(line))
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                events = None
+            if events is not None:
+                return events
+        return super().feed(line)
+
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
-        events: list[TranscriptEvent] = [] if self._session else self._name_session(value)
-        part = value.get("part")
-        if type(part) is not dict:
-            part = {}
-        match value.get("type"):
+        events = self._event(lenient(value))
+        return [meta.unknown(value)] if events is None else events
+
+    def _event(self, line: Line) -> list[TranscriptEvent] | None:
+        """None if the type of the line is not known."""
+        events: list[TranscriptEvent] = []
+        if not self._session and type(line.session) is str and line.session:
+            self._session = line.session
+            events.append(meta.session(line.session))
+        part = line.part or _NO_PART
+        match line.type:
             case "step_start":
                 self._in_step, self._step_words, self._step_tools = True, False, False
                 self._ended = False
@@ -93,12 +122,14 @@ class OpencodeAdapter(JsonAdapter):
             case "reasoning":
                 self._words(part, Tag.THINK, events)
             case "error":
-                events += self._error(value.get("error"))
+                events += self._error(line.error)
             case "retry":
-                message = _message(part.get("error"))
-                events.append(meta.retry(message, error_class(message), attempt=get_int(part, "attempt")))
+                message = _message(part.error)
+                events.append(meta.retry(message, error_class(message), attempt=whole_number(part.attempt)))
             case _:
-                events.append(meta.unknown(value))
+                # A session that only this line names is named by the next one.
+                self._session = "" if events else self._session
+                return None
         return events
 
     def flush(self) -> list[TranscriptEvent]:
@@ -120,63 +151,54 @@ class OpencodeAdapter(JsonAdapter):
             events.append(meta.error(_CUT))
         return events
 
-    def _name_session(self, value: dict[str, Any]) -> list[TranscriptEvent]:
-        session = get_str(value, "sessionID")
-        if session is None:
-            return []
-        self._session = session
-        return [meta.session(session)]
-
-    def _words(self, part: dict[str, Any], tag: Tag, events: list[TranscriptEvent]) -> None:
-        text = part.get("text")
-        if type(text) is not str or not text or self._again(part):
+    def _words(self, part: Part, tag: Tag, events: list[TranscriptEvent]) -> None:
+        text = part.text
+        if type(text) is not str or not text or self._again(part.id):
             return
-        if part.get("synthetic") is True or part.get("sessionID", self._session) != self._session:
+        if part.synthetic is True or (part.session is not None and part.session != self._session):
             tag = Tag.SYS  # the CLI put it there, or a subagent's session
         elif tag is Tag.AI:
             self._step_words = True
         self._ended = False
         events.append(Text(tag, text.removesuffix("\n")))
 
-    def _tool(self, part: dict[str, Any], events: list[TranscriptEvent]) -> None:
-        state = get_dict(part, "state")
-        arguments = state.get("input")
-        call = get_str(part, "callID", "id")
-        if call is None:
+    def _tool(self, part: Part, events: list[TranscriptEvent]) -> None:
+        state = part.state or State()
+        call = part.call if type(part.call) is str and part.call else part.id
+        if type(call) is not str:
             self._calls += 1
             call = f"call-{self._calls}"
-        key = get_str(part, "id") or call
+        key = part.id if type(part.id) is str else call
         if key in self._seen:
             return
-        name = get_str(part, "tool") or "tool"
+        name = part.tool if type(part.tool) is str and part.tool else "tool"
         unavailable = name == "invalid"  # what a call to a tool that is not there is turned into
         if unavailable:
-            name = get_str(arguments, "tool") or name
+            name = get_str(state.input, "tool") or name
         self._step_tools, self._ended = True, False
         if key not in self._open:
-            events.append(ToolStart(ToolCall(call, name, arguments if type(arguments) is dict else None)))
-        status = state.get("status")
-        if status in ("running", "pending"):
+            events.append(ToolStart(ToolCall(call, name, state.input if type(state.input) is dict else None)))
+        if state.status == "running" or state.status == "pending":
             self._open.add(key)
             return
         self._open.discard(key)
         self._seen.add(key)
-        error = _as_text(state.get("error"))
-        output = error or _as_text(state.get("output"))
+        error = text_of(state.error)
+        output = error or text_of(state.output)
         if output:
             events.append(ToolOutput(ToolRef(call, name), output))
-        result = ToolStatus.FAIL if unavailable else _status(status, get_dict(state, "metadata"))
+        result = ToolStatus.FAIL if unavailable else _status(state)
         if error and is_refusal(error):
             self._refused[name] = error
         elif self._refused and result is ToolStatus.OK:
             self._refused.pop(name, None)
-        events.append(ToolEnd(ToolResult(call, result, _duration(state), name)))
+        events.append(ToolEnd(ToolResult(call, result, _duration(state.time), name)))
 
-    def _step_finish(self, part: dict[str, Any], events: list[TranscriptEvent]) -> None:
-        if self._again(part):
+    def _step_finish(self, part: Part, events: list[TranscriptEvent]) -> None:
+        if self._again(part.id):
             return
         self._in_step = False
-        self._reason = reason = get_str(part, "reason")
+        self._reason = reason = part.reason if type(part.reason) is str else None
         usage = _usage(part)
         if usage is not None:
             events.append(UsageEvent(usage))
@@ -207,8 +229,7 @@ class OpencodeAdapter(JsonAdapter):
         events.append(meta.error(message, kind))
         return events
 
-    def _again(self, part: dict[str, Any]) -> bool:
-        key = part.get("id")
+    def _again(self, key: Any) -> bool:
         if type(key) is not str:
             return False
         if key in self._seen:
@@ -217,46 +238,34 @@ class OpencodeAdapter(JsonAdapter):
         return False
 
 
-def _status(status: Any, metadata: dict[str, Any]) -> ToolStatus:
-    match status:
-        case "error":
-            return ToolStatus.FAIL
-        case "completed":
-            # A command is "completed" whatever its exit code; null is one that a signal ended.
-            return ToolStatus.OK if metadata.get("exit", 0) == 0 else ToolStatus.FAIL
-    return ToolStatus.UNKNOWN
+def _status(state: State) -> ToolStatus:
+    if state.status == "completed":
+        # A command is "completed" whatever its exit code; null is one that a signal ended.
+        return ToolStatus.OK if state.metadata.exit == 0 else ToolStatus.FAIL
+    return ToolStatus.FAIL if state.status == "error" else ToolStatus.UNKNOWN
 
 
-def _duration(state: dict[str, Any]) -> int | None:
-    times = get_dict(state, "time")
-    start, end = get_int(times, "start"), get_int(times, "end")
+def _duration(time: Time) -> int | None:
+    start, end = whole_number(time.start), whole_number(time.end)
     return end - start if start is not None and end is not None and end >= start else None
 
 
-def _usage(part: dict[str, Any]) -> Usage | None:
+def _usage(part: Part) -> Usage | None:
     """One step's tokens. opencode counts cached ones apart from the input, newer versions reasoning apart too."""
-    tokens = get_dict(part, "tokens")
-    cache = get_dict(tokens, "cache")
-    read, written = get_int(cache, "read"), get_int(cache, "write")
-    prompt, output = get_int(tokens, "input"), get_int(tokens, "output")
-    reasoning, total = get_int(tokens, "reasoning"), get_int(tokens, "total")
+    tokens = part.tokens or _NO_TOKENS
+    cache = tokens.cache or _NO_CACHE
+    read, written = whole_number(cache.read), whole_number(cache.write)
+    prompt, output = whole_number(tokens.input), whole_number(tokens.output)
+    reasoning, total = whole_number(tokens.reasoning), whole_number(tokens.total)
     if prompt is not None:
         prompt += (read or 0) + (written or 0)
     if output is not None and reasoning and total == (prompt or 0) + output + reasoning:
         output += reasoning
     # A model whose price opencode does not know costs 0: that is no number.
-    cost = get_float(part, "cost") or None
+    cost = float(part.cost) if type(part.cost) in (int, float) and 0 < part.cost < 1e9 else None
     if prompt is None and output is None and total is None and cost is None:
         return None
-    return Usage(
-        prompt_tokens=prompt,
-        completion_tokens=output,
-        total_tokens=total,
-        cached_tokens=read,
-        cache_write_tokens=written,
-        reasoning_tokens=reasoning,
-        cost_usd=cost,
-    )
+    return Usage(prompt, output, total, None, read, written, reasoning, cost)
 
 
 def _message(error: Any) -> str:
@@ -280,12 +289,6 @@ def _wait(headers: dict[str, Any], message: str) -> dict[str, float] | None:
             continue
     seconds = retry_after(message)
     return None if seconds is None else {"retry_after": seconds}
-
-
-def _as_text(value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return msgspec.json.encode(value).decode()
 
 
 ADAPTER = OpencodeAdapter
