@@ -45,7 +45,7 @@ def error_class(message: str, name: str | None = None, status: int | None = None
     if status not in (401, 403) and _RESETS.search(message):
         return ErrorClass.RATE_LIMITED  # a subscription's limit: it ends by itself
     told = classify(message, status)
-    return named if told is ErrorClass.FAILED and named is not None else told
+    return named if told is ErrorClass.FAILED and named is not None and status is None else told
 
 
 def reset_time(message: str, timestamp: str | None) -> float | None:

@@ -118,7 +118,7 @@ class ClaudeLikeAdapter(JsonAdapter):
         if type(content) is not list:
             content = [{"type": "text", "text": content}] if isinstance(content, str) else []
         model = message.get("model")
-        synthetic = model == SYNTHETIC or value.get("isApiErrorMessage") is True
+        synthetic = model == SYNTHETIC or value.get("is_api_error_message") is True
         nested = value.get("parent_tool_use_id") is not None
         if not synthetic:
             self.trouble = None
@@ -149,7 +149,7 @@ class ClaudeLikeAdapter(JsonAdapter):
     def _words(self, text: str, value: dict[str, Any], *, synthetic: bool, nested: bool) -> Events:
         if synthetic:
             self._said_by_cli = text
-            kind = error_class(text, get_str(value, "error"))
+            kind = _reported_class(text, value, get_str(value, "error"))
             self.trouble = (text, kind)
             return [
                 *self.stream.close(),
@@ -323,9 +323,8 @@ class ClaudeLikeAdapter(JsonAdapter):
         errors = [text_of(e) or get_str(e, "message") or "" for e in get_list(value, "errors")]
         message, kind = _error_of(value) if value.get("error") else ("", ErrorClass.FAILED)
         message = text or message or "\n".join(e for e in errors if e)
-        status, name = get_int(value, "api_error_status"), get_str(value, "terminal_reason")
         if message:
-            told = error_class(message, name, status)
+            told = _reported_class(message, value, get_str(value, "api_error_type"))
             kind = told if told is not ErrorClass.FAILED else kind
         if self.trouble is not None and (kind is ErrorClass.FAILED or not message):
             before, kind = self.trouble
@@ -338,6 +337,15 @@ def is_failure(value: dict[str, Any]) -> bool:
     subtype = get_str(value, "subtype") or ""
     aborted = (get_str(value, "terminal_reason") or "").startswith("aborted")
     return bool(value.get("is_error")) or subtype.startswith("error") or bool(value.get("error")) or aborted
+
+
+def _reported_class(message: str, value: dict[str, Any], name: str | None) -> ErrorClass:
+    """By what newer releases put beside an error's text, and by the text."""
+    if get_str(value, "api_error") == "connection_failed":
+        return ErrorClass.FAILED  # they call that a server's error, too, but no server answered
+    if (ended := get_str(value, "terminal_reason")) in ("prompt_too_long", "blocking_limit"):
+        name = ended
+    return error_class(message, name, get_int(value, "api_error_status"))
 
 
 def _error_of(value: dict[str, Any]) -> tuple[str, ErrorClass]:

@@ -14,7 +14,8 @@ from ralph.transcripts.meta import ErrorClass
 
 #: What the CLI prints in place of an answer in its text format: one line, nothing else.
 _CLI_ERROR = re.compile(
-    r"API Error: (?:\d{3} \{.*\}|Connection error\.|Request timed out\.).*"
+    r"(?:Failed to authenticate\. )?API Error: (?:\d{3} |Request rejected \(\d{3}\) |Connection |Request timed out).*"
+    r"|There's an issue with the selected model \(.*"
     r"|(?:Invalid API key|Not logged in|OAuth token \S+) · .*"
     r"|Credit balance is too low|Prompt is too long"
     r"|Claude AI usage limit reached\|\d{10}|.{0,40}\blimit(?: reached)? [·∙] resets .{1,40}"
