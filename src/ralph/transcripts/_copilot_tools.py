@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from ralph.transcripts._json import get_dict, get_int, get_str
+from ralph.transcripts._copilot_lines import Data, string
+from ralph.transcripts._json import get_int, get_str
 from ralph.transcripts.events import (
     ToolCall,
     ToolEnd,
@@ -39,65 +40,61 @@ class ToolCalls:
         #: what was said of the calls that were refused, by tool: one that was allowed after all is not missed
         self.refused: dict[str, str] = {}
 
-    def start(self, data: dict[str, Any], timestamp: Any) -> list[TranscriptEvent]:
-        call = get_str(data, "toolCallId") or self._next()
-        if call in self._open:
-            return []
-        name = get_str(data, "toolName", "name") or "tool"
-        self._open[call] = _Call(name, timestamp)
-        arguments = data.get("arguments")
-        return [ToolStart(ToolCall(call, name, arguments if isinstance(arguments, dict) else None))]
+    def start(self, data: Data, timestamp: Any) -> list[TranscriptEvent]:
+        call = string(data.tool_call_id) or self._next()
+        return [] if call in self._open else [self._begin(call, data, timestamp)]
 
-    def output(self, data: dict[str, Any]) -> list[TranscriptEvent]:
+    def output(self, data: Data) -> list[TranscriptEvent]:
         """A piece of a running command's output, shown line by line."""
-        text = get_str(data, "text")
-        call = get_str(data, "toolCallId")
-        open_call = self._open.get(call or "")
-        if text is None or call is None or open_call is None:
+        call, text = string(data.tool_call_id), string(data.text)
+        open_call = self._open.get(call)
+        if not text or open_call is None:
             return []
         open_call.streamed = True
         whole, newline, rest = (open_call.held + text).rpartition("\n")
         open_call.held = rest
         return [ToolOutput(ToolRef(call, open_call.name), whole)] if newline else []
 
-    def complete(self, data: dict[str, Any], timestamp: Any) -> list[TranscriptEvent]:
-        call = get_str(data, "toolCallId") or next(iter(self._open), None) or self._next()
-        events = [] if call in self._open else self.start({**data, "toolCallId": call}, None)
+    def complete(self, data: Data, timestamp: Any) -> list[TranscriptEvent]:
+        call = string(data.tool_call_id) or next(iter(self._open), None) or self._next()
+        events: list[TranscriptEvent] = [] if call in self._open else [self._begin(call, data, None)]
         open_call = self._open.pop(call)
+        name = open_call.name
         content = _content(data)
         output = open_call.held if open_call.streamed else content
         if output:
-            events.append(ToolOutput(ToolRef(call, open_call.name), output.removesuffix("\n")))
+            events.append(ToolOutput(ToolRef(call, name), output.removesuffix("\n")))
         status = _status(data, content)
-        if get_str(get_dict(data, "error"), "code") in _REFUSED:
-            self.refused[open_call.name] = content or f"{open_call.name} was refused"
+        if data.error and get_str(data.error, "code") in _REFUSED:
+            self.refused[name] = content or f"{name} was refused"
         elif self.refused and status is ToolStatus.OK:
-            self.refused.pop(open_call.name, None)
-        duration = _milliseconds(open_call.started, timestamp)
-        events.append(ToolEnd(ToolResult(call, status, duration, open_call.name)))
+            self.refused.pop(name, None)
+        events.append(ToolEnd(ToolResult(call, status, _milliseconds(open_call.started, timestamp), name)))
         return events
+
+    def _begin(self, call: str, data: Data, timestamp: Any) -> ToolStart:
+        name = string(data.tool_name) or "tool"
+        self._open[call] = _Call(name, timestamp)
+        return ToolStart(ToolCall(call, name, data.arguments if type(data.arguments) is dict else None))
 
     def _next(self) -> str:
         self._count += 1
         return f"call-{self._count}"
 
 
-def _content(data: dict[str, Any]) -> str:
-    for key in ("error", "result"):
-        value = data.get(key)
-        if isinstance(value, str) and value:
-            return value
-        found = get_str(value, "message", "content", "detailedContent")
-        if found is not None:
+def _content(data: Data) -> str:
+    for value in (data.error, data.result):
+        found = string(value) or get_str(value, "message", "content", "detailedContent")
+        if found:
             return found
     return ""
 
 
-def _status(data: dict[str, Any], content: str) -> ToolStatus:
-    success = data.get("success")
-    if success is False or (success is None and data.get("error")):
+def _status(data: Data, content: str) -> ToolStatus:
+    success = data.success
+    if success is False or (success is None and data.error):
         return ToolStatus.FAIL
-    code = get_int(get_dict(data, "shellExecution"), "exitCode")
+    code = get_int(data.shell_execution, "exitCode")
     if code is None:
         found = _EXIT.search(content, max(0, len(content) - 200))
         code = int(found.group(1)) if found else None

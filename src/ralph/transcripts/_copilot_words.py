@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from ralph.transcripts._copilot_lines import Data, string
 from ralph.transcripts._deltas import DeltaLines
-from ralph.transcripts._json import get_str
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
 
 
@@ -38,28 +38,27 @@ class Words:
             self._thinking.add(agent)
         return events + lines.feed(fragment)
 
-    def message(self, data: dict[str, Any], agent: str) -> list[TranscriptEvent]:
+    def message(self, data: Data, agent: str) -> list[TranscriptEvent]:
         """The whole message: what did not come in fragments, and the thought before it if that did not."""
-        thought = get_str(data, "reasoningText") or ""
+        thought = string(data.reasoning_text)
         events: list[TranscriptEvent] = []
         if thought and agent not in self._thinking:
             events = [*self._close(agent), Text(_tag(agent, thought=True), thought.removesuffix("\n"))]
         self._thinking.discard(agent)
         self._thought[agent] = thought
-        return events + self._whole(data.get("messageId"), data, agent, thought=False)
+        return events + self._whole(data.message_id, string(data.content), agent, thought=False)
 
-    def reasoning(self, data: dict[str, Any], agent: str) -> list[TranscriptEvent]:
+    def reasoning(self, data: Data, agent: str) -> list[TranscriptEvent]:
         """It may come after the message that had it."""
-        if get_str(data, "content") == self._thought.get(agent):
+        if data.content == self._thought.get(agent):
             return []
         self._thinking.add(agent)
-        return self._whole(data.get("reasoningId"), data, agent, thought=True)
+        return self._whole(data.reasoning_id, string(data.content), agent, thought=True)
 
     def flush(self) -> list[TranscriptEvent]:
         return [event for agent in list(self._open) for event in self._close(agent)]
 
-    def _whole(self, identity: Any, data: dict[str, Any], agent: str, *, thought: bool) -> list[TranscriptEvent]:
-        content = get_str(data, "content") or ""
+    def _whole(self, identity: Any, content: str, agent: str, *, thought: bool) -> list[TranscriptEvent]:
         stream = self._open.get(agent)
         if stream is not None and stream.id == identity:
             missing = content[stream.lines.length :]

@@ -21,7 +21,7 @@ class Time(msgspec.Struct, gc=False):
     end: Any = None
 
 
-class State(msgspec.Struct):
+class State(msgspec.Struct, gc=False):
     status: Any = None
     input: Any = None
     output: Any = None
@@ -43,7 +43,7 @@ class Tokens(msgspec.Struct, gc=False):
     cache: Cache | None = None
 
 
-class Part(msgspec.Struct):
+class Part(msgspec.Struct, gc=False):
     id: Any = None
     session: Any = msgspec.field(default=None, name="sessionID")
     text: Any = None
@@ -58,7 +58,7 @@ class Part(msgspec.Struct):
     attempt: Any = None
 
 
-class Line(msgspec.Struct):
+class Line(msgspec.Struct, gc=False):
     type: Any = None
     session: Any = msgspec.field(default=None, name="sessionID")
     part: Part | None = None

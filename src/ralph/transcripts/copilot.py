@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from ralph.transcripts import meta
+from ralph.transcripts._copilot_lines import Line, decode_line, lenient
 from ralph.transcripts._copilot_tools import ToolCalls
 from ralph.transcripts._copilot_ui import UiLines, error_class, error_events
 from ralph.transcripts._copilot_words import Words
@@ -73,24 +74,6 @@ _ERROR_TYPES = {
 _RETRY_REASONS = {"rate_limit": ErrorClass.RATE_LIMITED, "transient_auth_error": ErrorClass.AUTH}
 
 
-class _Fragment(msgspec.Struct, gc=False, rename="camel"):
-    delta_content: Any = None
-    message_id: Any = None
-    reasoning_id: Any = None
-    parent_tool_call_id: Any = None
-
-
-class _Head(msgspec.Struct, gc=False, rename="camel"):
-    """What has to be known of fragments and noise, which are most of the lines: the rest of them is not decoded."""
-
-    type: str
-    data: _Fragment
-    agent_id: Any = None
-
-
-_head = msgspec.json.Decoder(_Head).decode
-
-
 class CopilotAdapter(JsonAdapter):
     name = "copilot"
     capabilities = Capabilities(
@@ -131,54 +114,49 @@ class CopilotAdapter(JsonAdapter):
     def feed(self, line: str) -> list[TranscriptEvent]:
         if self.structured and not self._document:
             try:
-                head = _head(line)
+                events = self._event(decode_line(line))
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                return super().feed(line)
-            kind = head.type
-            if kind in _NOISE:
-                return []
-            data = head.data
-            if kind == "assistant.message_delta":
-                self._retrying = None
-                agent = _agent(head.agent_id, data.parent_tool_call_id)
-                return self._words.delta(data.delta_content, data.message_id, agent, thought=False)
-            if kind == "assistant.reasoning_delta":
-                self._retrying = None
-                agent = _agent(head.agent_id, data.parent_tool_call_id)
-                return self._words.delta(data.delta_content, data.reasoning_id, agent, thought=True)
+                events = None
+            if events is not None:
+                return events
         return super().feed(line)
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
-        kind = value.get("type")
-        data = get_dict(value, "data")
-        agent = _agent(value.get("agentId"), data.get("parentToolCallId"))
+        line = lenient(value)
+        if line is None:
+            return [meta.unknown(value)]
+        events = self._event(line)
+        return self._words.flush() + self._other(line, value) if events is None else events
+
+    def _event(self, line: Line) -> list[TranscriptEvent] | None:
+        """Words, tools and noise; None for what comes rarely."""
+        kind, data = line.type, line.data
+        if kind == "assistant.message_delta":
+            self._retrying = None
+            agent = line.agent if line.agent_id or data.parent_tool_call_id else ""
+            return self._words.delta(data.delta_content, data.message_id, agent, thought=False)
+        if kind in _NOISE:
+            return []
         match kind:
-            case "assistant.message_delta":
-                self._retrying = None
-                return self._words.delta(data.get("deltaContent"), data.get("messageId"), agent, thought=False)
             case "assistant.reasoning_delta":
                 self._retrying = None
-                return self._words.delta(data.get("deltaContent"), data.get("reasoningId"), agent, thought=True)
-            case "assistant.message":
-                self._retrying, self._failure, self._failure_class = None, "", ErrorClass.FAILED
-                self._count_output(data)
-                return self._words.message(data, agent)
-            case "assistant.reasoning":
-                return self._words.reasoning(data, agent)
-            case "tool.execution_start":
-                return self._words.flush() + self._tools.start(data, value.get("timestamp"))
+                return self._words.delta(data.delta_content, data.reasoning_id, line.agent, thought=True)
             case "tool.shell_output":
                 return self._tools.output(data)
+            case "tool.execution_start":
+                return self._words.flush() + self._tools.start(data, line.timestamp)
             case "tool.execution_complete":
-                return self._tools.complete(data, value.get("timestamp"))
-            case "result":
-                return self._result(value)
-            case str() if kind in _NOISE:
-                return []
-            case str():
-                return self._words.flush() + self._other(kind, data, agent, value)
-        return [meta.unknown(value)]
+                return self._tools.complete(data, line.timestamp)
+            case "assistant.message":
+                self._retrying, self._failure, self._failure_class = None, "", ErrorClass.FAILED
+                tokens = data.output_tokens
+                if type(tokens) is int:
+                    self._output_tokens = (self._output_tokens or 0) + tokens
+                return self._words.message(data, line.agent)
+            case "assistant.reasoning":
+                return self._words.reasoning(data, line.agent)
+        return None
 
     def flush(self) -> list[TranscriptEvent]:
         events = [*super().flush(), *self._words.flush()]
@@ -192,10 +170,13 @@ class CopilotAdapter(JsonAdapter):
             events.append(meta.error("the output ends without a result"))
         return events
 
-    def _other(self, kind: str, data: dict[str, Any], agent: str, value: dict[str, Any]) -> list[TranscriptEvent]:
+    def _other(self, line: Line, value: dict[str, Any]) -> list[TranscriptEvent]:
         """What comes rarely."""
+        data = get_dict(value, "data")
         message = get_str(data, "message") or ""
-        match kind:
+        match line.type:
+            case "result":
+                return self._result(value)
             case "user.message":
                 # Autopilot goes on by messages of the CLI's own, whose content is empty.
                 text = get_str(data, "content", "transformedContent")
@@ -215,7 +196,7 @@ class CopilotAdapter(JsonAdapter):
                 shown = message and data.get("infoType") != "file_created"
                 return [Text(Tag.SYS, message)] if shown else []
             case "session.error" | "subagent.failed":
-                return self._told_error(data, fatal=kind == "session.error" and not agent)
+                return self._told_error(data, fatal=line.type == "session.error" and not line.agent)
             case "session.autopilot_stopped":
                 return [meta.error(f"autopilot stopped: {get_str(data, 'reason') or 'unknown'}", fatal=False)]
             case "abort":
@@ -306,23 +287,12 @@ class CopilotAdapter(JsonAdapter):
         metrics = get_dict(data, "modelMetrics")
         return [e for model in metrics for e in self._tokens(get_dict(metrics[model], "usage"), model)]
 
-    def _count_output(self, data: dict[str, Any]) -> None:
-        tokens = get_int(data, "outputTokens")
-        if tokens is not None:
-            self._output_tokens = (self._output_tokens or 0) + tokens
-
     def _late_usage(self) -> list[TranscriptEvent]:
         """Messages may tell their own tokens: better than nothing, if there was nothing else."""
         if self._usage or self._output_tokens is None:
             return []
         self._usage = True
         return [UsageEvent(Usage(completion_tokens=self._output_tokens))]
-
-
-def _agent(identity: Any, parent_call: Any) -> str:
-    """Empty for the agent itself, else which of its subagents."""
-    found = identity or parent_call
-    return "" if not found else found if type(found) is str else "another"
 
 
 def _provider_message(text: str | None) -> str:

@@ -16,6 +16,7 @@ AUTO = "auto"
 _ALIASES = {
     "claude-code": "claude",
     "cursor-agent": "cursor",
+    "kilo": "opencode",
     "kimi-cli": "kimi",
     "kimi-code": "kimi",
     "kiro-cli": "kiro",
