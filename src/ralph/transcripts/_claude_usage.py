@@ -63,19 +63,17 @@ class RunUsage:
     def result(self, value: dict[str, Any], model: str | None) -> Usage | None:
         """What a `result` line adds to the results before it.
 
-        Claude's `usage` is that of this process even after --resume, while `total_cost_usd` goes on from the session's
-        cost; newer releases also say what came since the last result. Older ones do not: then the cost is what the
-        line says.
+        Measured on 1.0.128 and 2.1.325: a second turn's `usage` is its own, and a resumed run's too, while
+        `total_cost_usd` goes on from the session's cost. Newer releases also say what came since the last result.
+        Older ones do not: then the cost of a resumed run is what the line says.
         """
         given = value.get("usage")
         model = model or main_model(get_dict(value, "modelUsage"))
         total = read_usage(given, model) if isinstance(given, dict) else _sum(self._messages, model)
         more = total
         if total is not None and isinstance(given, dict):
-            if self._last is not None:
-                seen = _sum(self._messages, None)  # of the messages since the last result
-                if seen is None or seen.prompt_tokens != total.prompt_tokens:
-                    more = _beyond(total, self._last)
+            if self._last is not None and not self._messages:
+                more = _beyond(total, self._last)
             self._last = total
         self._messages = {}
         cost = self._new_cost(value)
@@ -116,7 +114,7 @@ _COUNTS = (
 
 
 def _beyond(total: Usage, last: Usage) -> Usage:
-    """A second result repeats the first one's counts and goes on from them, unless one of them went down."""
+    """A result with no message since the last one repeats its counts, or goes on from them if none went down."""
     new = {name: getattr(total, name) for name in _COUNTS}
     old = {name: getattr(last, name) for name in _COUNTS}
     if any(new[n] is not None and old[n] is not None and new[n] < old[n] for n in _COUNTS):
