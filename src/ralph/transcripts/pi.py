@@ -77,6 +77,7 @@ class PiAdapter(JsonAdapter):
         self._failure: PiError | None = None
         #: the verdict of an agent's run that may still be followed by another try
         self._pending: Meta | None = None
+        self._retrying: PiError | None = None
         self._ended = False
         self._told = False
         self._handlers: dict[str, Callable[[dict[str, Any]], list[TranscriptEvent]]] = {
@@ -145,6 +146,8 @@ class PiAdapter(JsonAdapter):
             return events
         if self._pending is not None:
             events += self._settled({})
+        elif self._retrying is not None:
+            events.append(meta.error(f"{self._retrying.message} (it was still retrying)", self._retrying.error_class))
         elif not self._told:
             events.append(meta.error(_CUT))
         return events
@@ -204,6 +207,7 @@ class PiAdapter(JsonAdapter):
                     events += [*self._words.feed(new), *self._words.flush()] if new else []
         events += self._flush_words()
         self._said = self._thought = 0
+        self._retrying = None
         self._stop = get_str(message, "stopReason")
         error = get_str(message, "errorMessage")
         self._failure = explain(error) if error is not None and self._stop not in _GOOD else None
@@ -304,7 +308,7 @@ class PiAdapter(JsonAdapter):
         return meta.result(ok=False, reason=reason, error_class=ErrorClass.FAILED)
 
     def _retry(self, value: dict[str, Any]) -> list[TranscriptEvent]:
-        failure = explain(get_str(value, "errorMessage") or "the model's answer ended in an error")
+        self._retrying = failure = explain(get_str(value, "errorMessage") or _BAD["error"])
         attempt, delay = get_int(value, "attempt"), get_int(value, "delayMs")
         return [meta.retry(failure.message, failure.error_class, attempt=attempt, delay_ms=delay)]
 
