@@ -296,6 +296,34 @@ def test_what_the_agent_says_about_errors_is_no_error() -> None:
     assert verdict("", stderr="Error: 402 You have no quota\n", code=1)["outcome"] == "quota"
 
 
+def test_what_is_said_in_passing_on_stderr_fails_nothing() -> None:
+    passing = "Error: could not write the log\nFailed to persist session events: Error: ENOSPC\n"
+    assert verdict(MARKER, stderr=passing)["completed"]
+    limit = 'Model call failed: {"message":"Rate limit exceeded.","code":"rate_limited"} (Request ID: F5BA:D04FD)\n'
+    assert verdict("So far.", stderr=limit, code=1)["outcome"] == "rate_limited"
+
+
+def test_the_summary_of_versions_before_1_0() -> None:
+    lines = [
+        "✔ Read app.py",
+        "   └ 35 lines read",
+        "",
+        MARKER,
+        "",
+        "Total usage est:        1 Premium request",
+        "Total duration (API):  9.5s",
+        "Breakdown by AI model:",
+        " claude-opus-4.6         614.6k in, 12.0k out, 571.2k cached (Est. 1 Premium request)",
+        "    claude-haiku-4.5     422 input, 110 output, 37 cache read, 5 cache write (Est. 0 Premium requests)",
+    ]
+    seen = verdict(*lines)
+    assert seen["completed"]
+    assert says(events(*lines)) == ["", MARKER, ""]
+    usage = seen["usage"]
+    assert (usage["prompt_tokens"], usage["completion_tokens"]) == (614_600 + 422, 12_000 + 110)
+    assert (usage["cached_tokens"], usage["cache_write_tokens"]) == (571_200 + 37, 5)
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.lists(damaged(REAL) | text_line(), max_size=12))
 def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None:

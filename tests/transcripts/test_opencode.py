@@ -230,6 +230,7 @@ def test_a_line_that_was_cut_is_shown() -> None:
     found = events(START, cut)
     assert cut in says(found, Tag.SYS)
     assert kinds(found, "parse_error")
+    assert verdict(START, text(MARKER), json.dumps(STOP)[:50])["outcome"] == "failed"
 
 
 def test_json_in_a_text_answer_is_words() -> None:

@@ -114,9 +114,10 @@ class CopilotAdapter(JsonAdapter):
     def feed(self, line: str) -> list[TranscriptEvent]:
         if self.structured and not self._document:
             try:
-                events = self._event(decode_line(line))
+                known = decode_line(line)
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                events = None
+                return super().feed(line)
+            events = self._event(known)
             if events is not None:
                 return events
         return super().feed(line)

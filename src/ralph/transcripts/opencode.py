@@ -71,6 +71,7 @@ class OpencodeAdapter(JsonAdapter):
         # where the run stands, for the end of the output
         self._failed = False
         self._ended = False
+        self._cut = False
         self._reason: str | None = None
         self._in_step = self._step_words = self._step_tools = False
 
@@ -90,9 +91,10 @@ class OpencodeAdapter(JsonAdapter):
     def feed(self, line: str) -> list[TranscriptEvent]:
         if self.structured and not self._document:
             try:
-                events = self._event(decode_line(line))
+                known = decode_line(line)
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                events = None
+                return super().feed(line)
+            events = self._event(known)
             if events is not None:
                 return events
         return super().feed(line)
@@ -143,13 +145,17 @@ class OpencodeAdapter(JsonAdapter):
             pass  # the error was told
         elif self._in_step:
             # Some versions lose the last `step_finish`: whole words without it are an end, nothing at all is not.
-            if not self._step_words:
+            if not self._step_words or self._cut:
                 events.append(meta.error(_CUT))
         elif self._reason == "stop":
             events.append(self._result())
         elif self._reason == "tool-calls":
             events.append(meta.error(_CUT))
         return events
+
+    def _broken(self, line: str, reason: str) -> list[TranscriptEvent]:
+        self._cut = True
+        return super()._broken(line, reason)
 
     def _words(self, part: Part, tag: Tag, events: list[TranscriptEvent]) -> None:
         text = part.text
