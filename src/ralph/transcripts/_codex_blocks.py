@@ -27,6 +27,8 @@ PATCHED = re.compile(r"patch: (completed|failed|declined|in_progress)\Z")
 CHANGED = re.compile(r"[AMDR] \S")
 PATCH_END = re.compile(r"apply_patch\(.*\) exited (-?\d+)(?: in (\S.*))?:\Z")
 MCP = re.compile(r"mcp: ([\w.-]+/[\w.-]+) (?:(started)|\((completed|failed|in_progress)\))\Z")
+#: Within output, all other lines can be nothing but output.
+MAYBE = re.compile(r"(?:exec|apply patch|file update|thinking)\Z| |mcp: |(?:ERROR: )?Re-?connecting|[^\x1b\r]*[\x1b\r]")
 TITLE = re.compile(r"\*\*[^*]+\*\*\s*\Z")
 _DIRECTORY = re.compile(r"(.*) in ((?:/|[A-Za-z]:[\\/]|~).*)\Z", re.DOTALL)
 _STATUS = re.compile(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ralph.transcripts import meta
 from ralph.transcripts._codex_errors import classify_message, limit, retry
 from ralph.transcripts._json import get_dict, get_int, get_list, get_str
@@ -43,6 +45,25 @@ _STATUS = {
 }
 
 
+class _Item(msgspec.Struct):
+    id: str
+    type: str
+    text: str | None = None
+    command: str | None = None
+    aggregated_output: str | None = None
+    exit_code: int | None = None
+    status: str | None = None
+    duration_ms: int | None = None
+
+
+class _Line(msgspec.Struct):
+    type: str
+    item: _Item
+
+
+_decode = msgspec.json.Decoder(_Line).decode
+
+
 class ThreadItems:
     """Translates the objects that have a `type`, one run at a time."""
 
@@ -71,6 +92,37 @@ class ThreadItems:
         name = value.get("type")
         handler = self._handlers.get(name) if isinstance(name, str) else None
         return handler(value) if handler else [meta.unknown(value)]
+
+    def fast(self, line: str) -> list[TranscriptEvent] | None:
+        """The events of an item of the common kinds, decoded straight into its fields; None: take the long way."""
+        try:
+            value = _decode(line)
+        except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+            return None
+        item, event = value.item, value.type
+        if event == "item.completed":
+            tag = _WORDS.get(item.type)
+            if tag is not None:
+                if not item.text or self._partial:
+                    return None
+                return [Text(tag, item.text.removesuffix("\n"))]
+            if item.type != "command_execution" or item.status == "declined" or self._tools.pop(item.id, None) is None:
+                return None
+            code = item.exit_code
+            if code is None:
+                status = _STATUS.get(item.status or "", ToolStatus.UNKNOWN)
+            else:
+                status = ToolStatus.FAIL if code or item.status == "failed" else ToolStatus.OK
+            if status is ToolStatus.OK:
+                self._refused = ""
+            end = ToolEnd(ToolResult(item.id, status, item.duration_ms, "shell"))
+            if not item.aggregated_output:
+                return [end]
+            return [ToolOutput(ToolRef(item.id, "shell"), item.aggregated_output.removesuffix("\n")), end]
+        if event == "item.started" and item.type == "command_execution" and item.id not in self._tools:
+            self._tools[item.id] = "shell"
+            return [ToolStart(ToolCall(item.id, "shell", {"command": item.command}))]
+        return None
 
     def knows(self, value: dict[str, Any]) -> bool:
         name = value.get("type")
@@ -179,7 +231,7 @@ class ThreadItems:
                 return self._todo(item)
             case "error":
                 message = get_str(item, "message", "text") or "a warning without a message"
-                return [Text(Tag.SYS, message), meta.error(message, classify_message(message), fatal=False)]
+                return [Text(Tag.SYS, message), meta.error(message, fatal=False)]
             case _ if not _is_tool(name):
                 return [meta.unknown(value)]
         events = [] if key in self._tools else self._start(item, name, key)

@@ -7,6 +7,7 @@ from enum import Enum, auto
 from ralph.transcripts import meta
 from ralph.transcripts._codex_blocks import (
     CHANGED,
+    MAYBE,
     MCP,
     OUTPUT_LINES,
     PATCH_END,
@@ -70,7 +71,7 @@ class HumanTranscript:
         self._tail: list[str] = []
         self._first: str | None = None
         self._command: list[str] = []
-        self._blank = False
+        self._previous = "."
         self._count = 0
         self._running: list[tuple[str, str]] = []
         self._current: tuple[str, str, Status, bool] | None = None
@@ -82,7 +83,11 @@ class HumanTranscript:
         self.error: str | None = None
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        bare = strip_escapes(line)
+        if self._part is Part.TOOL and self._first is None and not MAYBE.match(line):
+            self._held.append(line)
+            self._previous = line
+            return []
+        bare = strip_escapes(line) if "\x1b" in line or line[-1:] == "\r" else line
         if self._part is Part.HEADER:
             return self._header(line, bare)
         if self._first is not None:
@@ -90,7 +95,7 @@ class HumanTranscript:
         events = self._certain(line, bare)
         if events is None:
             events = self._content(line, bare)
-        self._blank = not bare.strip()
+        self._previous = bare
         return events
 
     def flush(self) -> list[TranscriptEvent]:
@@ -134,7 +139,7 @@ class HumanTranscript:
             case "exec" | "apply patch" | "file update":
                 self._first = line
                 return []
-            case "thinking" if self._blank and self._part is not Part.PATCH and not self._newer():
+            case "thinking" if not self._previous.strip() and self._part is not Part.PATCH and not self._newer():
                 # It thinks before it speaks: all before its first thoughts is the prompt.
                 held = self._held if self._part is Part.PROMPT else []
                 events = _text(Tag.PROMPT, held) if held else self._close()
@@ -142,8 +147,11 @@ class HumanTranscript:
                 return events
         if self._running and bare[:1] == " ":
             told = read_status(bare)
-            if told is not None and not told[0]:
-                return self._close() + self._output_of(self._running.pop(0), told[1], newer=True)
+            call = next((c for c in self._running if c[1] == "shell"), None)
+            if told is not None and not told[0] and call is not None:
+                # Of commands that ran at once it is not said which one ended: the one that began first.
+                self._running.remove(call)
+                return self._close() + self._output_of(call, told[1], newer=True)
         again = retry(bare.removeprefix("ERROR: ")) if "onnecting..." in bare else None
         if again is not None:
             events = self._close()
@@ -154,7 +162,7 @@ class HumanTranscript:
         if bare.startswith("mcp: "):
             found = MCP.match(bare)
             if found:
-                return self._mcp(found.group(1), found.group(3))
+                return self._mcp(line, found.group(1), found.group(3))
         if self._part is Part.PATCH and bare.startswith("apply_patch("):
             found = PATCH_END.match(bare)
             if found and self._running:
@@ -204,7 +212,7 @@ class HumanTranscript:
         lines, first = self._command, self._first or ""
         self._first, self._command = None, []
         events = self._content(first, strip_escapes(first))
-        self._blank = False
+        self._previous = first
         self._doubts += len(lines)
         for line in lines:
             # Not again and again: lines made to look like commands must not cost more than others.
@@ -232,19 +240,20 @@ class HumanTranscript:
         self._held = []
         return []
 
-    def _mcp(self, name: str, ended: str | None) -> list[TranscriptEvent]:
+    def _mcp(self, line: str, name: str, ended: str | None) -> list[TranscriptEvent]:
         if ended is None:
             events, call = self._new(name, None)
             self._running.append(call)
             self._part = Part.THINK
             return events
+        found = next((c for c in self._running if c[1] == name), None)
+        if found is None:
+            return [*self._close(), Text(Tag.SYS, line)]
+        self._running.remove(found)
         events = self._close()
-        call = next((c for c in self._running if c[1] == name), None) or (name, name)
-        if call in self._running:
-            self._running.remove(call)
         self._part = Part.THINK
         status = ToolStatus.OK if ended == "completed" else ToolStatus.FAIL
-        return [*events, ToolEnd(ToolResult(call[0], status, None, name))]
+        return [*events, ToolEnd(ToolResult(found[0], status, None, name))]
 
     # -- everything else
 

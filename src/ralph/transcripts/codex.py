@@ -19,6 +19,7 @@ from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
 
 _FATAL = "Error: "
+_ITEM = '{"type":"item.'
 
 
 class CodexAdapter(JsonAdapter):
@@ -38,9 +39,15 @@ class CodexAdapter(JsonAdapter):
         self._last_error: str | None = None
 
     def feed(self, line: str) -> list[TranscriptEvent]:
+        if self.structured:
+            if line.startswith(_ITEM) and not self._document:
+                events = self._items.fast(line)
+                if events is not None:
+                    return events
+            return super().feed(line)
         if self._on_stdout is not None:
             return self._on_stdout.feed(line)
-        if self._on_stderr is not None and not self.structured:
+        if self._on_stderr is not None:
             # The last message once more. The two streams are read apart, so which comes first is chance: wait.
             self._copy.append(line)
             return []
