@@ -66,6 +66,8 @@ class Facts(msgspec.Struct, frozen=True):
     failures_in_a_row: int
     usage: Usage
     elapsed: float
+    #: how many checks agreed, when a claim was accepted
+    checks: int = 0
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -87,7 +89,7 @@ def decide(facts: Facts, limits: Limits, confirmations: int) -> Step:
         return _interrupted(verdict)
     if verdict.completed and facts.rejected is None and facts.claims_in_a_row >= confirmations:
         times = f", {confirmations} times in a row" if confirmations > 1 else ""
-        return Step(End.COMPLETE, verdict.completion_why + times)
+        return Step(End.COMPLETE, verdict.completion_why + times + _verified(facts.checks))
     if verdict.replan and facts.trespass is None:
         return Step(End.REPLAN, verdict.completion_why)
     if verdict.outcome in NEEDS_PERSON:
@@ -105,6 +107,16 @@ def decide(facts: Facts, limits: Limits, confirmations: int) -> Step:
     if verdict.outcome in _TRANSIENT:
         pause = min(_FIRST_PAUSE * 2 ** max(0, facts.failures_in_a_row - 1), _LONGEST_PAUSE)
     return Step(None, _why_not_done(facts, confirmations), pause)
+
+
+def _verified(checks: int) -> str:
+    match checks:
+        case 0:
+            return ""
+        case 1:
+            return ", and the check agrees"
+        case _:
+            return f", and all {checks} checks agree"
 
 
 def _interrupted(verdict: Verdict) -> Step:

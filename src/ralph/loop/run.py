@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +11,12 @@ from ralph.config.durations import format_duration
 from ralph.errors import RalphError, RunError, UsageError
 from ralph.loop import progress, report
 from ralph.loop.decide import EXIT_CODES, End, Facts, Step, decide, is_failure
+from ralph.loop.gates import Gates
 from ralph.loop.judge import Verdict, judge
 from ralph.loop.limits import Limits
 from ralph.loop.observe import Observation, add_usage, known_total
 from ralph.loop.record import Recorder
 from ralph.loop.signals import Markers
-from ralph.loop.verify import Check, blocking, feedback, run_check
 from ralph.runners.process import Command, Deadlines, Ended, EndKind
 from ralph.runners.stop import StopKind
 from ralph.transcripts import meta, registry
@@ -83,18 +82,15 @@ class Loop:
         self.failures = 0
         self.claims = 0
         self.iteration = 0
-        self.baseline: dict[str, bool] = {}
-        self.notes: list[str] = []
         self._capabilities = Capabilities()
-        self.trespassed: set[str] = set()
-        self.first = progress.take(plan.workdir)
+        self.gates = Gates(plan, supervisor, self.emit)
 
     # -- the whole
 
     def go(self) -> int:
         self.emit([self._start_event()])
         try:
-            step = self._take_baseline()
+            step = None if self.gates.take_baseline() else self._stopped()
             while step is None:
                 step = self._iterate()
         except RalphError as error:
@@ -105,9 +101,9 @@ class Loop:
         """One iteration and what follows from it; None: go on."""
         self.iteration += 1
         finished = self._run_agent()
-        trespass = self._trespass(finished.changes)
-        rejected = self._reject(finished, trespass)
         verdict = finished.verdict
+        trespass = self.gates.trespass(finished.changes)
+        rejected = (trespass or self.gates.reject()) if verdict.completed else None
         self.failures = self.failures + 1 if is_failure(verdict, trespass) else 0
         self.claims = self.claims + 1 if verdict.completed and rejected is None else 0
         facts = Facts(
@@ -119,6 +115,7 @@ class Loop:
             failures_in_a_row=self.failures,
             usage=self.usage,
             elapsed=time.monotonic() - self.started,
+            checks=len(self.gates.commands),
         )
         step = self._stopped() or decide(facts, self.limits, self.plan.settings.confirmations)
         self.emit([report.iteration_end(finished, step, self._capabilities)])
@@ -194,10 +191,10 @@ class Loop:
         raise RunError(f"iteration {self.iteration} cannot start: {failure}")
 
     def _with_notes(self, prompt: str) -> str:
-        if not self.notes:
+        if not self.gates.notes:
             return prompt
-        notes = "\n".join(self.notes)
-        self.notes = []
+        notes = "\n".join(self.gates.notes)
+        self.gates.notes = []
         return f"<ralph-notes>\n{notes}\n</ralph-notes>\n\n{prompt}"
 
     def _child_env(self, prompt_file: Path) -> dict[str, str]:
@@ -222,84 +219,6 @@ class Loop:
             self.note("--max-cost cannot be enforced: this agent did not report what it costs")
         if self.iteration == 1 and self.limits.tokens and known_total(recorder.observation.usage) is None:
             self.note("--max-tokens cannot be enforced: this agent did not report its tokens")
-
-    # -- completion gates
-
-    def _take_baseline(self) -> Step | None:
-        """Checks before the run: what fails now is not the agent's fault later."""
-        for command in self.plan.settings.verify:
-            check = self._check(command)
-            if check.stopped:
-                return self._stopped() or Step(End.TERMINATED, "stopped")
-            self.baseline[command] = check.ok
-            note = None
-            if not check.ok and not self.plan.settings.verify_strict:
-                note = "it fails already, so it will not block completion (use --verify-strict if it should)"
-            self.emit([report.verify(check, baseline=True, note=note)])
-        return None
-
-    def _reject(self, finished: Finished, trespass: str | None) -> str | None:
-        """Why a claim of being done is not believed, or None."""
-        if not finished.verdict.completed:
-            return None
-        if trespass is not None:
-            return trespass
-        still = self._still_trespassed()
-        if still:
-            self.notes.append(f"These changes of earlier iterations are not allowed. Undo them: {', '.join(still)}")
-            return f"files outside of the allowed paths are still changed: {', '.join(still[:5])}"
-        checks = []
-        for command in self.plan.settings.verify:
-            check = self._check(command)
-            if check.stopped:
-                return "the checks were interrupted"
-            note = None
-            if not check.ok and not self.baseline.get(command, True) and not self.plan.settings.verify_strict:
-                note = "it failed before the run as well, so it does not block"
-            self.emit([report.verify(check, baseline=False, note=note)])
-            checks.append(check)
-        failed = blocking(checks, self.baseline, strict=self.plan.settings.verify_strict)
-        if not failed:
-            return None
-        self.notes.append(feedback(failed))
-        names = ", ".join(f"`{c.command}`" for c in failed)
-        return f"the agent says it is complete, but verification fails: {names}"
-
-    def _check(self, command: str) -> Check:
-        timeout = self.plan.settings.verify_timeout or None
-        return run_check(self.supervisor, command, str(self.plan.workdir), self.plan.env, timeout)
-
-    def _trespass(self, changes: progress.Changes) -> str | None:
-        """What was changed in this iteration that must not be."""
-        allowed = self.plan.settings.allowed_paths
-        if not allowed:
-            return None
-        bad = progress.outside(self._local(changes.files), allowed)
-        if bad:  # putting back what it was when the run began is what it is asked to do
-            since = progress.compare(self.first, progress.take(self.plan.workdir)).files
-            bad = sorted(set(bad) & set(self._local(since)))
-        if not bad:
-            return None
-        self.trespassed.update(bad)
-        self.notes.append(
-            "The previous iteration changed files that must not be changed. Undo that, and change only "
-            f"{', '.join(allowed)}. Changed: {', '.join(bad[:50])}"
-        )
-        return f"changed outside of the allowed paths: {', '.join(bad[:5])}{' …' if len(bad) > 5 else ''}"
-
-    def _still_trespassed(self) -> list[str]:
-        if not self.trespassed:
-            return []
-        changed = progress.compare(self.first, progress.take(self.plan.workdir)).files
-        return sorted(self.trespassed & set(self._local(changed)))
-
-    def _local(self, files: list[str]) -> list[str]:
-        """Paths as seen from the working directory."""
-        if self.first.top is None:
-            return files
-        workdir = os.path.realpath(self.plan.workdir)
-        top = os.path.realpath(self.first.top)
-        return [os.path.relpath(f"{top}/{name}", workdir) for name in files]
 
     # -- telling
 
@@ -333,7 +252,9 @@ class Loop:
 
     def _end(self, step: Step) -> int:
         assert step.end is not None
-        changes = progress.compare(self.first, progress.take(self.plan.workdir)) if self.plan.workdir.is_dir() else None
+        changes = (
+            progress.compare(self.gates.first, progress.take(self.plan.workdir)) if self.plan.workdir.is_dir() else None
+        )
         facts: dict[str, Any] = {
             "iterations": self.iteration,
             "seconds": time.monotonic() - self.started,

@@ -1,0 +1,105 @@
+"""What stands between "the agent says it is done" and "it is done": checks, and paths that must not be touched."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ralph.loop import progress, report
+from ralph.loop.verify import Check, blocking, feedback, run_check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ralph.plan import Plan
+    from ralph.runners.process import Supervisor
+    from ralph.transcripts.events import TranscriptEvent
+
+
+class Gates:
+    """Knows how the tree and the checks were before the run. `notes` collects what the next prompt must say."""
+
+    def __init__(self, plan: Plan, supervisor: Supervisor, emit: Callable[[list[TranscriptEvent]], None]) -> None:
+        self._plan = plan
+        self._supervisor = supervisor
+        self._emit = emit
+        self._baseline: dict[str, bool] = {}
+        self._trespassed: set[str] = set()
+        self.first = progress.take(plan.workdir)
+        self.notes: list[str] = []
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        return self._plan.settings.verify
+
+    def take_baseline(self) -> bool:
+        """Checks before the run: what fails now is not the agent's fault later. False: the user stopped it."""
+        for command in self.commands:
+            check = self._check(command)
+            if check.stopped:
+                return False
+            self._baseline[command] = check.ok
+            note = None
+            if not check.ok and not self._strict:
+                note = "it fails already, so it will not block completion (use --verify-strict if it should)"
+            self._emit([report.verify(check, baseline=True, note=note)])
+        return True
+
+    def trespass(self, changes: progress.Changes) -> str | None:
+        """What this iteration changed that must not be changed, in words."""
+        allowed = self._plan.settings.allowed_paths
+        if not allowed:
+            return None
+        bad = progress.outside(self._local(changes.files), allowed)
+        if bad:  # putting back what it was when the run began is what it is asked to do
+            bad = sorted(set(bad) & self._changed_since_start())
+        if not bad:
+            return None
+        self._trespassed.update(bad)
+        self.notes.append(
+            "The previous iteration changed files that must not be changed. Undo that, and change only "
+            f"{', '.join(allowed)}. Changed: {', '.join(bad[:50])}"
+        )
+        return f"changed outside of the allowed paths: {', '.join(bad[:5])}{' …' if len(bad) > 5 else ''}"
+
+    def reject(self) -> str | None:
+        """Why a claim of being done is not believed, or None."""
+        still = sorted(self._trespassed & self._changed_since_start()) if self._trespassed else []
+        if still:
+            self.notes.append(f"These changes of earlier iterations are not allowed. Undo them: {', '.join(still)}")
+            return f"files outside of the allowed paths are still changed: {', '.join(still[:5])}"
+        checks = []
+        for command in self.commands:
+            check = self._check(command)
+            if check.stopped:
+                return "the checks were interrupted"
+            note = None
+            if not check.ok and not self._strict and not self._baseline.get(command, True):
+                note = "it failed before the run as well, so it does not block"
+            self._emit([report.verify(check, baseline=False, note=note)])
+            checks.append(check)
+        failed = blocking(checks, self._baseline, strict=self._strict)
+        if not failed:
+            return None
+        self.notes.append(feedback(failed))
+        names = ", ".join(f"`{c.command}`" for c in failed)
+        return f"the agent says it is complete, but verification fails: {names}"
+
+    @property
+    def _strict(self) -> bool:
+        return self._plan.settings.verify_strict
+
+    def _check(self, command: str) -> Check:
+        timeout = self._plan.settings.verify_timeout or None
+        return run_check(self._supervisor, command, str(self._plan.workdir), self._plan.env, timeout)
+
+    def _changed_since_start(self) -> set[str]:
+        return set(self._local(progress.compare(self.first, progress.take(self._plan.workdir)).files))
+
+    def _local(self, files: list[str]) -> list[str]:
+        """Paths as seen from the working directory."""
+        if self.first.top is None:
+            return files
+        workdir = os.path.realpath(self._plan.workdir)
+        top = os.path.realpath(self.first.top)
+        return [os.path.relpath(f"{top}/{name}", workdir) for name in files]
