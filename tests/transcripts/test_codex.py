@@ -96,6 +96,9 @@ class TestTurns:
         found = events(THREAD, TURN, again)
         assert kinds(found, "retry")[0]["attempt"] == 3
         assert kinds(found, "retry")[0]["class"] == "rate_limited"
+        assert verdict(THREAD, TURN, again, code=124)["outcome"] == "rate_limited"
+        words = item("agent_message", text="got through")
+        assert verdict(THREAD, TURN, again, words, code=124)["outcome"] == "failed"
 
     @pytest.mark.parametrize(
         ("message", "outcome"),

@@ -11,7 +11,7 @@ from ralph.transcripts._errors import classify, retry_after
 from ralph.transcripts.meta import ErrorClass
 
 if TYPE_CHECKING:
-    from ralph.transcripts.events import TranscriptEvent
+    from ralph.transcripts.events import Meta, TranscriptEvent
 
 _RECONNECTING = re.compile(r"Re-?connecting\.\.\. (\d+)/\d+(?: \((.*)\))?\s*\Z", re.DOTALL)
 #: 0.2 to 0.4: "stream error: REASON; retrying 1/5 in 185ms…"
@@ -36,7 +36,7 @@ def classify_message(message: str) -> ErrorClass:
     return kind
 
 
-def retry(message: str) -> TranscriptEvent | None:
+def retry(message: str) -> Meta | None:
     """The retry that a message tells of, if it is one. Codex prints them as errors."""
     found = _RECONNECTING.match(message)
     if found:

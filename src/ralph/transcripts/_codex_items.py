@@ -70,6 +70,8 @@ class ThreadItems:
     def __init__(self) -> None:
         self._turn_open = False
         self._error: tuple[str, ErrorClass] | None = None
+        #: what it is trying again for, if nothing has come since
+        self._retrying: tuple[str, ErrorClass] | None = None
         self._session = False
         self._tools: dict[str, str] = {}
         self._partial: dict[str, Text] = {}
@@ -100,6 +102,7 @@ class ThreadItems:
         except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
             return None
         item, event = value.item, value.type
+        self._retrying = None
         if event == "item.completed":
             tag = _WORDS.get(item.type)
             if tag is not None:
@@ -132,12 +135,12 @@ class ThreadItems:
         """What began and never ended; a turn without an end is a failure whatever the exit code."""
         events: list[TranscriptEvent] = list(self._partial.values())
         self._partial = {}
-        if self._error is not None:
-            message, kind = self._error
-            events.append(meta.error(message, kind))
+        told = self._error or (self._retrying if self._turn_open else None)
+        if told is not None:
+            events += [*limit(*told), meta.error(*told)]
         elif self._turn_open:
             events.append(meta.error("the output ends without a result", ErrorClass.FAILED))
-        self._turn_open, self._error = False, None
+        self._turn_open, self._error, self._retrying = False, None, None
         return events
 
     # -- threads and turns
@@ -180,6 +183,8 @@ class ThreadItems:
         )
         again = retry(message)
         if again is not None:
+            cause = again.meta.get("class")
+            self._retrying = (message, ErrorClass(cause)) if cause else None
             return [Text(Tag.SYS, message), again]
         kind = classify_message(message)
         # `turn.failed` says it again; only if that never comes is this the last word.
