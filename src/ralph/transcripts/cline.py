@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _CUT = "the output ends without a result"
-_TYPES = frozenset({"hook_event", "agent_event", "run_result", "run_aborted", "error"})
+_TYPES = ("hook_event", "agent_event", "run_result", "run_aborted", "error")
 _CLASSES = {
     "auth": ErrorClass.AUTH,
     "rate_limit": ErrorClass.RATE_LIMITED,
