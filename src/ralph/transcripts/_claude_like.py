@@ -87,14 +87,14 @@ class ClaudeLikeAdapter(JsonAdapter):
         return isinstance(kind, str) and (kind in self.handlers or kind in _NOISE or "session_id" in value)
 
     def on_object(self, value: dict[str, Any]) -> Events:
-        self.structured = True
         kind = value.get("type")
         handler = self.handlers.get(kind, self._other) if type(kind) is str else self._other
-        if self.session is None and (found := get_str(value, "session_id")):
-            self.session = found
-            started: Events = [meta.session(found, get_str(value, "model"))]
-            return started + handler(value)
-        return handler(value)
+        if self.session is not None:
+            return handler(value)
+        self.structured = True
+        self.session = get_str(value, "session_id")
+        started: Events = [meta.session(self.session, get_str(value, "model"))] if self.session else []
+        return started + handler(value)
 
     def _other(self, value: dict[str, Any]) -> Events:
         kind = value.get("type")

@@ -53,7 +53,9 @@ class MessageStream:
 
     def close(self) -> list[TranscriptEvent]:
         """What came in fragments is over."""
-        return self.thoughts.stop() + self.words.stop()
+        if self.thoughts.parts or self.words.parts:
+            return self.thoughts.stop() + self.words.stop()
+        return []
 
     def delta(self, event: dict[str, Any]) -> list[TranscriptEvent]:
         """A fragment: nearly all events of a stream are one."""

@@ -29,7 +29,9 @@ class Call(msgspec.Struct, frozen=True):
     def status(self) -> ToolStatus:
         if self.outcome is None:
             return ToolStatus.UNKNOWN
-        return ToolStatus.FAIL if self.outcome != "success" or get_int(self.details, "exitCode") else ToolStatus.OK
+        if self.outcome != "success" or (self.details.get("exitCode") and get_int(self.details, "exitCode")):
+            return ToolStatus.FAIL
+        return ToolStatus.OK
 
     @property
     def duration_ms(self) -> int | None:
