@@ -303,3 +303,17 @@ def test_tools_start_and_end_once_in_every_recording() -> None:
         assert started == sorted(set(started), key=started.index), path
         assert sorted(started) == sorted(ended), path
         assert all(e.usage.total_tokens is None or e.usage.total_tokens > 0 for e in found if isinstance(e, UsageEvent))
+
+
+def test_the_short_way_and_the_long_way_of_decoding_lead_to_the_same() -> None:
+    for path in sorted((Path(__file__).parent.parent / "fixtures" / "codex").glob("*/*.jsonl")):
+        lines = [line for line in path.read_text().split("\n") if line]
+        spaced = [json.dumps(json.loads(line)) for line in lines]
+        assert events(*lines) == events(*spaced), path
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(mutated(REAL), max_size=8))
+def test_and_on_damaged_lines_as_well(lines: list[str]) -> None:
+    compact = [json.dumps(json.loads(line), separators=(",", ":")) for line in lines]
+    assert list(map(encode, events(THREAD, *compact))) == list(map(encode, events(THREAD, *lines)))

@@ -93,6 +93,8 @@ class ThreadItems:
     def feed(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         name = value.get("type")
         handler = self._handlers.get(name) if isinstance(name, str) else None
+        if name != "error":
+            self._retrying = None
         return handler(value) if handler else [meta.unknown(value)]
 
     def fast(self, line: str) -> list[TranscriptEvent] | None:
