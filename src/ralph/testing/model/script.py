@@ -1,0 +1,111 @@
+"""What a scripted model is told to do, as data: turns with calls, and faults in place of an answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Run a command with whatever tool the agent has for that."""
+
+    command: str
+
+
+@dataclass(frozen=True)
+class Write:
+    """Write a file, with the agent's tool for files or else with its shell."""
+
+    path: str
+    content: str
+
+
+Act: TypeAlias = Shell | Write
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One answer of the model. The last turn of a script has no acts: it ends the agent's work."""
+
+    text: str = ""
+    thinking: str = ""
+    acts: tuple[Act, ...] = ()
+
+
+class Failure(StrEnum):
+    """Why a provider refuses; each API has its own words for it."""
+
+    AUTH = "auth"
+    RATE_LIMIT = "rate_limit"
+    SERVER = "server"
+    QUOTA = "quota"
+    CONTEXT = "context"
+
+
+class When(StrEnum):
+    """Which requests a fault meets."""
+
+    ALWAYS = "always"
+    FIRST = "first"
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """An HTTP error instead of an answer."""
+
+    failure: Failure
+    when: When = When.ALWAYS
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The answer begins, and the connection closes in the middle of it."""
+
+
+@dataclass(frozen=True)
+class Hang:
+    """The request is taken and never answered."""
+
+
+Fault: TypeAlias = Refuse | Cut | Hang
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A script with a name."""
+
+    about: str
+    turns: tuple[Turn, ...]
+    fault: Fault | None = None
+    #: seconds between two pieces of a streamed answer
+    pace: float = 0.0
+    #: also a request that offers no tools gets the script, instead of counting as a side request
+    without_tools: bool = False
+
+    def step(self, results: int) -> int:
+        """The turn to play once the agent has brought so many tool results since the user's last message."""
+        for number, turn in enumerate(self.turns):
+            results -= len(turn.acts)
+            if not turn.acts or results < 0:
+                return number
+        return len(self.turns) - 1
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one answer. `input` includes the cached ones, `output` the reasoning ones."""
+
+    input: int
+    output: int
+    cached: int
+    reasoning: int
+
+
+_USAGE = (Usage(1200, 105, 0, 20), Usage(1400, 60, 1024, 0), Usage(1550, 57, 1280, 12))
+
+
+def usage_of(step: int) -> Usage:
+    """The tokens that the turn with this number is said to take: always the same, so that a test can add them up."""
+    return _USAGE[min(step, len(_USAGE) - 1)]
