@@ -271,6 +271,12 @@ def test_what_the_cli_asks_to_go_on_is_not_the_agents_final_message() -> None:
     assert not verdict(message(MARKER), go_on, message("Not yet.", "m2"), result())["completed"]
 
 
+def test_a_cut_first_line_is_no_answer() -> None:
+    cut = json.dumps(result(), separators=(",", ":"))[:40]
+    assert verdict(cut)["outcome"] == "failed"
+    assert verdict(cut, "and words after it", MARKER)["completed"]
+
+
 def test_json_in_a_text_answer_is_words() -> None:
     lines = ['{"type": "result", "exitCode": 0}', "{", '  "type": "module"', "}", '[{"a": 1}]', MARKER]
     assert "\n".join(says(events(*lines))).split("\n") == lines

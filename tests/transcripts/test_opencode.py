@@ -233,6 +233,12 @@ def test_a_line_that_was_cut_is_shown() -> None:
     assert verdict(START, text(MARKER), json.dumps(STOP)[:50])["outcome"] == "failed"
 
 
+def test_a_cut_first_line_is_no_answer() -> None:
+    cut = json.dumps(START, separators=(",", ":"))[:40]
+    assert verdict(cut)["outcome"] == "failed"
+    assert verdict(cut, "and words after it", MARKER)["completed"]
+
+
 def test_json_in_a_text_answer_is_words() -> None:
     lines = ['{"type": "result", "ok": true}', "{", '  "type": "module"', "}", '[{"a": 1}]', MARKER]
     assert "\n".join(says(events(*lines))).split("\n") == lines

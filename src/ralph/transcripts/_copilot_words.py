@@ -25,7 +25,7 @@ class Words:
         self._thought: dict[str, str] = {}
         self._thinking: set[str] = set()
 
-    def delta(self, fragment: Any, identity: Any, agent: str, *, thought: bool) -> list[TranscriptEvent]:
+    def delta(self, fragment: Any, identity: Any, agent: str, thought: bool = False) -> list[TranscriptEvent]:
         if type(fragment) is not str:
             return []
         stream = self._open.get(agent)

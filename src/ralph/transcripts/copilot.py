@@ -65,6 +65,9 @@ _NOISE = frozenset(
         "tool.user_requested",
     ]
 )
+#: How every line begins: one that does and is no JSON was cut, even if it is the only one.
+_OPENING = '{"type":"'
+_CUT = "the output ends without a result"
 _ERROR_TYPES = {
     "authentication": ErrorClass.AUTH,
     "authorization": ErrorClass.AUTH,
@@ -96,6 +99,7 @@ class CopilotAdapter(JsonAdapter):
         self._retrying: tuple[str, ErrorClass] | None = None
         self._error: tuple[str, ErrorClass] | None = None
         self._ended = False
+        self._cut = False
 
     def recognises(self, value: dict[str, Any]) -> bool:
         enveloped = isinstance(value.get("data"), dict) or isinstance(value.get("sessionId"), str)
@@ -104,6 +108,7 @@ class CopilotAdapter(JsonAdapter):
     def on_text(self, line: str) -> list[TranscriptEvent]:
         if self.structured:
             return [Text(Tag.SYS, line)]
+        self._cut = False
         tag, text, told = self._stdout.read(line)
         return [Text(tag, text), *told]
 
@@ -136,7 +141,7 @@ class CopilotAdapter(JsonAdapter):
         if kind == "assistant.message_delta":
             self._retrying = None
             agent = line.agent if line.agent_id or data.parent_tool_call_id else ""
-            return self._words.delta(data.delta_content, data.message_id, agent, thought=False)
+            return self._words.delta(data.delta_content, data.message_id, agent)
         if kind in _NOISE:
             return []
         match kind:
@@ -161,14 +166,21 @@ class CopilotAdapter(JsonAdapter):
 
     def flush(self) -> list[TranscriptEvent]:
         events = [*super().flush(), *self._words.flush()]
-        if not self.structured or self._ended:
+        if not self.structured:
+            return [*events, meta.error(_CUT)] if self._cut else events
+        if self._ended:
             return events
         events += self._late_usage()
         if self._retrying is not None:
             message, kind = self._retrying
             events.append(meta.error(f"{message} (it was still retrying)", kind))
         elif self._error is None:
-            events.append(meta.error("the output ends without a result"))
+            events.append(meta.error(_CUT))
+        return events
+
+    def _broken(self, line: str, reason: str) -> list[TranscriptEvent]:
+        events = super()._broken(line, reason)
+        self._cut = line.startswith(_OPENING)
         return events
 
     def _other(self, line: Line, value: dict[str, Any]) -> list[TranscriptEvent]:

@@ -44,6 +44,8 @@ from ralph.transcripts.events import (
 )
 from ralph.transcripts.meta import ErrorClass
 
+#: How every line begins: one that does and is no JSON was cut, even if it is the only one.
+_OPENING = '{"type":"'
 _CUT = "the output ends without a result"
 #: Why a step may end so that the run is over, but not well.
 _BAD_REASONS = {
@@ -81,6 +83,7 @@ class OpencodeAdapter(JsonAdapter):
     def on_text(self, line: str) -> list[TranscriptEvent]:
         if self.structured:
             return [Text(Tag.SYS, line)]
+        self._cut = False
         tag, text, told = self._stdout.read(line)
         return [Text(tag, text), *told]
 
@@ -136,7 +139,9 @@ class OpencodeAdapter(JsonAdapter):
 
     def flush(self) -> list[TranscriptEvent]:
         events = super().flush()
-        if not self.structured or self._ended:
+        if not self.structured:
+            return [*events, meta.error(_CUT)] if self._cut else events
+        if self._ended:
             return events
         if self._refused:
             # A refused call ends the run where it is, with exit code 0.
@@ -154,8 +159,9 @@ class OpencodeAdapter(JsonAdapter):
         return events
 
     def _broken(self, line: str, reason: str) -> list[TranscriptEvent]:
-        self._cut = True
-        return super()._broken(line, reason)
+        events = super()._broken(line, reason)
+        self._cut = self.structured or line.startswith(_OPENING)
+        return events
 
     def _words(self, part: Part, tag: Tag, events: list[TranscriptEvent]) -> None:
         text = part.text
