@@ -76,6 +76,7 @@ class HumanTranscript:
         self._running: list[tuple[str, str]] = []
         self._current: tuple[str, str, Status, bool] | None = None
         self._session = False
+        self._patched = False
         self._doubts = 0
         #: the last message, to recognise its copy on stdout
         self.words: list[str] = []
@@ -182,7 +183,7 @@ class HumanTranscript:
             self._first = None
             events, call = self._new("apply_patch", None)
             status = _PATCH_STATUS.get(patched.group(1), ToolStatus.FAIL)
-            self._part = Part.THINK
+            self._part, self._patched = Part.THINK, True
             return [*events, ToolEnd(ToolResult(call[0], status, None, call[1]))]
         if first == "file update" and CHANGED.match(bare):
             self._first = None
@@ -282,6 +283,9 @@ class HumanTranscript:
             return [Text(Tag.AI, line)]
         if not bare.strip():
             return []
+        self._patched = self._patched and bare.startswith("/")
+        if self._patched:  # the files of a patch are listed after it
+            return [Text(Tag.SYS, line)]
         return self._notice(line, bare) if is_notice(bare) else [Text(Tag.THINK, line)]
 
     def _echoed(self, line: str, bare: str) -> list[TranscriptEvent]:
