@@ -114,6 +114,13 @@ def test_a_result_joins_all_messages_and_says_nothing_new() -> None:
     assert verdict(*lines)["completed"] is True
 
 
+def test_a_very_long_run_is_not_said_again_by_its_result() -> None:
+    """Only the latest words are kept, and they still tell that the result is a copy."""
+    messages = [f"{number} {'x' * 50_000}." for number in range(40)]
+    events = run(*(assistant(text) for text in messages), result("".join(messages)))
+    assert texts(events) == messages
+
+
 @pytest.mark.parametrize(
     ("outcome", "status", "output"),
     [

@@ -108,7 +108,7 @@ class Streamed:
             return [Text(self._tag, text)]
         bare = text.strip()
         for index, known in enumerate(self._whole):
-            if known.strip().endswith(bare):
+            if known == text or (bare and known.strip().endswith(bare)):
                 del self._whole[index]
                 return events
         self.said.add(text)

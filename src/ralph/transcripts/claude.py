@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from ralph.transcripts import meta
 from ralph.transcripts._claude_errors import error_class, reset_time
 from ralph.transcripts._claude_like import ClaudeLikeAdapter, Events
 from ralph.transcripts._json import strip_escapes
-from ralph.transcripts.events import Tag, Text, ToolStatus
+from ralph.transcripts.events import Tag, Text
 from ralph.transcripts.meta import ErrorClass
 
 #: What the CLI prints in place of an answer in its text format: one line, nothing else.
@@ -20,7 +19,6 @@ _CLI_ERROR = re.compile(
     r"|Credit balance is too low|Prompt is too long"
     r"|Claude AI usage limit reached\|\d{10}|.{0,40}\blimit(?: reached)? [·∙] resets .{1,40}"
 )
-_EXIT = re.compile(r"Exit code (\d+)(?:\n|$)")
 
 
 class ClaudeAdapter(ClaudeLikeAdapter):
@@ -48,11 +46,6 @@ class ClaudeAdapter(ClaudeLikeAdapter):
                 events.append(meta.rate_limit(end, line))
             events.append(meta.error(line, kind))
         return events
-
-    def tool_status(self, block: dict[str, Any], details: dict[str, Any], text: str) -> tuple[ToolStatus, str]:
-        status, text = super().tool_status(block, details, text)
-        found = _EXIT.match(text) if status is ToolStatus.OK and "is_error" not in block else None
-        return (ToolStatus.FAIL if found and found[1] != "0" else status), text
 
 
 ADAPTER = ClaudeAdapter
