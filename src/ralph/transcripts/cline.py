@@ -119,14 +119,10 @@ class ClineAdapter(JsonAdapter):
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
-        match value.get("type"):
-            case "agent_event":
-                event = get_dict(value, "event")
-                kind = event.get("type")
-                handler = self._handlers.get(kind) if isinstance(kind, str) else None
-                if handler is None:
-                    return [meta.unknown(value)]
-                return handler(event, bool(get_str(value, "parentAgentId") or get_str(event, "parentAgentId")))
+        kind = value.get("type")
+        if kind == "agent_event":
+            return self._agent_event(value)
+        match kind:
             case "hook_event":
                 return []  # its ids are of the conversation, not of the session that could be resumed
             case "run_result":
@@ -150,10 +146,18 @@ class ClineAdapter(JsonAdapter):
                 events.append(meta.error(_CUT))
         return events
 
+    def _agent_event(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        event = value.get("event")
+        kind = event.get("type") if isinstance(event, dict) else None
+        handler = self._handlers.get(kind) if isinstance(kind, str) else None
+        if handler is None or not isinstance(event, dict):
+            return [meta.unknown(value)]
+        return handler(event, bool(value.get("parentAgentId") or event.get("parentAgentId")))
+
     # -- words and tools
 
     def _content(self, event: dict[str, Any], other: bool) -> list[TranscriptEvent]:
-        ended = event.get("type") == "content_end"
+        ended = event["type"] == "content_end"
         match event.get("contentType"):
             case "text":
                 stream, text = self._others if other else self._words, get_str(event, "text")

@@ -96,12 +96,10 @@ class DroidAdapter(JsonAdapter):
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
-        if is_rpc(value):
-            return self._acp.feed(value)
         kind = value.get("type")
         handler = self._handlers.get(kind) if isinstance(kind, str) else None
         if handler is None:
-            return [meta.unknown(value)]
+            return self._acp.feed(value) if is_rpc(value) else [meta.unknown(value)]
         return handler(value) if self._session is not None else [*self._begin(value), *handler(value)]
 
     def flush(self) -> list[TranscriptEvent]:
