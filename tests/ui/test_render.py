@@ -102,8 +102,18 @@ def test_a_tool_is_shown_by_what_it_does() -> None:
         ("TOOL", "shell ls ⏎ -l"),
         ("TOOL", "  │ a"),
         ("TOOL", "  │ b"),
-        ("TOOL", "  ✓ ok in 0.2 s · shell"),
+        ("TOOL", "  ✓ ok in 0.2 s"),
     ]
+
+
+def test_of_several_tools_at_once_each_end_names_its_own() -> None:
+    shown = lines(
+        event(type="tool_start", tool={"id": "1", "name": "shell"}),
+        event(type="tool_start", tool={"id": "2", "name": "read"}),
+        event(type="tool_end", tool={"id": "1", "status": "fail", "duration_ms": 5}),
+        event(type="tool_end", tool={"id": "2", "status": "ok"}),
+    )
+    assert [text for _, text in shown[2:]] == ["  ✗ failed · shell", "  ✓ ok"]
 
 
 def test_long_tool_output_is_cut_and_that_is_said() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 from ralph.loop import progress, report
@@ -19,8 +20,15 @@ if TYPE_CHECKING:
 class Gates:
     """Knows how the tree and the checks were before the run. `notes` collects what the next prompt must say."""
 
-    def __init__(self, plan: Plan, supervisor: Supervisor, emit: Callable[[list[TranscriptEvent]], None]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        supervisor: Supervisor,
+        emit: Callable[[list[TranscriptEvent]], None],
+        checking: Callable[[str, float], None],
+    ) -> None:
         self._plan = plan
+        self._checking = checking
         self._supervisor = supervisor
         self._emit = emit
         self._baseline: dict[str, bool] = {}
@@ -91,7 +99,15 @@ class Gates:
 
     def _check(self, command: str) -> Check:
         timeout = self._plan.settings.verify_timeout or None
-        return run_check(self._supervisor, command, str(self._plan.workdir), self._plan.env, timeout)
+        began = time.monotonic()
+        return run_check(
+            self._supervisor,
+            command,
+            str(self._plan.workdir),
+            self._plan.env,
+            timeout,
+            lambda: self._checking(command, time.monotonic() - began),
+        )
 
     def _changed_since_start(self) -> set[str]:
         return set(self._local(progress.compare(self.first, progress.take(self._plan.workdir)).files))

@@ -92,7 +92,7 @@ def iteration_end(finished: Finished, step: Step, capabilities: Capabilities) ->
         "files": len(finished.changes.files),
         "commits": finished.changes.commits,
         "progress": describe_changes(finished.changes),
-        "next": step.reason if step.end is None else f"{step.end.replace('_', ' ')}: {step.reason}",
+        "next": f"{step.end.replace('_', ' ') if step.end else 'going on'}: {step.reason}",
     }
     if capabilities.supports_roles and seen.plan:
         fields["plan"] = seen.plan

@@ -83,7 +83,7 @@ class Loop:
         self.claims = 0
         self.iteration = 0
         self._capabilities = Capabilities()
-        self.gates = Gates(plan, supervisor, self.emit)
+        self.gates = Gates(plan, supervisor, self.emit, self._show_check)
 
     # -- the whole
 
@@ -246,6 +246,10 @@ class Loop:
             tools=recorder.observation.tools.started,
             open_tool=next(reversed(recorder.observation.open_tools.values()), None),
         )
+
+    def _show_check(self, command: str, seconds: float) -> None:
+        now = time.monotonic() - self.started
+        self.screen.status(Status(self.iteration, self.limits.iterations, now, seconds, None, None, 0, None, command))
 
     def _start_event(self) -> Meta:
         return report.run_start(self.plan, self.journal.paths.run_id, self.limits)

@@ -10,6 +10,8 @@ import msgspec
 from ralph.runners.process import Command, Deadlines, EndKind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ralph.runners.process import Ended, Supervisor
 
 _KEEP = 4000
@@ -30,16 +32,14 @@ class Check(msgspec.Struct, frozen=True):
 class _Tail:
     """Keeps the end of a command's output, both streams together as they came."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_tick: Callable[[], None]) -> None:
         self.data = b""
+        self.tick = on_tick
 
     def stdout(self, chunk: bytes) -> None:
         self.data = (self.data + chunk)[-_KEEP:]
 
     stderr = stdout
-
-    def tick(self) -> None:
-        pass
 
     def stop_reason(self) -> str | None:
         return None
@@ -48,8 +48,15 @@ class _Tail:
         return False
 
 
-def run_check(supervisor: Supervisor, command: str, workdir: str, env: dict[str, str], timeout: float | None) -> Check:
-    tail = _Tail()
+def run_check(
+    supervisor: Supervisor,
+    command: str,
+    workdir: str,
+    env: dict[str, str],
+    timeout: float | None,
+    on_tick: Callable[[], None] = lambda: None,
+) -> Check:
+    tail = _Tail(on_tick)
     shell = shutil.which("bash") or "sh"
     ended = supervisor.run(Command([shell, "-c", command], env, workdir), tail, Deadlines(wall=timeout, grace=2.0))
     return Check(

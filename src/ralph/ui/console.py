@@ -115,6 +115,8 @@ class RichScreen(PlainScreen):
         start, end = (f"\x1b[{colour}m", "\x1b[0m") if colour else ("", "")
         if label == "THINK":
             return f"{start}{label:<{_WIDTH}} {text}{end}\n"
+        if text.startswith(("✗", "  ✗")):
+            return f"{start}{label:<{_WIDTH}}{end} \x1b[31m{text}\x1b[0m\n"
         return f"{start}{label:<{_WIDTH}}{end} {text}\n"
 
 
@@ -126,6 +128,8 @@ def status_text(status: Status) -> str:
     """What matters most comes first: a narrow terminal cuts the end."""
     of = f"/{status.maximum}" if status.maximum else ""
     parts = [f"iteration {status.iteration}{of}", format_duration(status.elapsed)]
+    if status.checking:
+        return f"{safe(f'checking: {status.checking}')} · {format_duration(status.silent)} · run {parts[1]}"
     parts.append(f"last output {format_duration(status.silent)} ago")
     parts.append(f"{status.tokens:,} tokens" if status.tokens is not None else "tokens unknown")
     parts.append(f"${status.cost:.4f}" if status.cost is not None else "cost unknown")

@@ -57,8 +57,9 @@ class Renderer:
                 self._tools[tool.id] = (tool.name, 0)
                 return [("TOOL", f"{safe(tool.name)}{_input(tool.input)}")]
             case ToolEnd(tool=tool):
+                alone = list(self._tools) == [tool.id]  # right below its start: no need to name it again
                 name, shown = self._tools.pop(tool.id, (tool.name or "", 0))
-                return _tool_end(name, tool.status, tool.duration_ms, shown)
+                return _tool_end("" if alone else name, tool.status, tool.duration_ms, shown)
             case UsageEvent():
                 return []
             case Meta(meta=fields):
@@ -92,7 +93,7 @@ def _input(value: dict[str, Any] | None) -> str:
 
 def _tool_end(name: str, status: ToolStatus, duration_ms: int | None, shown: int) -> list[tuple[str, str]]:
     sign = _SIGNS[status]
-    took = f" in {format_duration(duration_ms / 1000)}" if duration_ms is not None else ""
+    took = f" in {format_duration(duration_ms / 1000)}" if duration_ms is not None and duration_ms >= 100 else ""
     more = f" ({shown - _TOOL_LINES} more lines of output in the journal)" if shown > _TOOL_LINES else ""
     return [("TOOL", f"  {sign}{took}{' · ' + safe(name) if name else ''}{more}")]
 
@@ -161,9 +162,9 @@ def _iteration_end(fields: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _verify(fields: dict[str, Any]) -> list[tuple[str, str]]:
-    sign = "✓" if fields.get("ok") else "✗"
+    sign, how = ("✓", "passes") if fields.get("ok") else ("✗", f"fails: {fields.get('why')}")
     when = "before the run" if fields.get("baseline") else "now"
-    lines = [("VERIFY", f"{sign} {fields.get('command')} ({when}: {fields.get('why')})")]
+    lines = [("VERIFY", f"{sign} {fields.get('command')} · {when} it {how} · {_time(fields.get('seconds'))}")]
     if fields.get("note"):
         lines.append(("VERIFY", f"  {fields['note']}"))
     if not fields.get("ok") and not fields.get("baseline"):

@@ -25,6 +25,8 @@ class Status(msgspec.Struct, frozen=True):
     cost: float | None
     tools: int
     open_tool: str | None
+    #: a check that ralph runs itself; then `silent` is how long it has been running
+    checking: str | None = None
 
 
 class Screen(Protocol):
