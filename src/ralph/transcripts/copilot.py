@@ -117,11 +117,15 @@ class CopilotAdapter(JsonAdapter):
         return [Text(Tag.SYS, text), *told]
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        if self.structured and not self._document:
+        if line[:1] == "{" and not self._document:
             try:
                 known = decode_line(line)
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
                 return super().feed(line)
+            # A type and an object of data: that is what `recognises` asks for.
+            self.structured = True
+            if known.type in _NOISE:  # most of the lines
+                return []
             events = self._event(known)
             if events is not None:
                 return events

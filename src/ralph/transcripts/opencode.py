@@ -92,14 +92,16 @@ class OpencodeAdapter(JsonAdapter):
         return [Text(Tag.SYS, text), *told]
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        if self.structured and not self._document:
+        if line[:1] == "{" and not self._document:
             try:
                 known = decode_line(line)
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
                 return super().feed(line)
-            events = self._event(known)
-            if events is not None:
-                return events
+            if self.structured or known.part is not None or type(known.session) is str:
+                events = self._event(known)
+                if events is not None:
+                    self.structured = True
+                    return events
         return super().feed(line)
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
