@@ -27,7 +27,7 @@ def damaged(draw: st.DrawFn, lines: list[str]) -> str:
     value = json.loads(draw(st.sampled_from(lines)))
     inner = [v for v in value.values() if isinstance(v, dict) and v]
     for target in (value, draw(st.sampled_from(inner)) if inner else value):
-        for key in draw(st.lists(st.sampled_from(sorted(target)), max_size=2, unique=True)):
+        for key in draw(st.lists(st.sampled_from(sorted(target)), max_size=2, unique=True)) if target else ():
             if draw(st.booleans()):
                 target[key] = draw(_ANY)
             else:
