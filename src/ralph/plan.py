@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.agents.compose import arguments, choose_invocation
-from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation
+from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation, SessionFlags
 from ralph.config.settings import PromptMode, Settings
 from ralph.errors import UsageError
 from ralph.programs import which
@@ -55,6 +55,13 @@ class Plan(msgspec.Struct, frozen=True):
         return self.resolved.settings
 
     @property
+    def session_flags(self) -> SessionFlags | None:
+        """How to go on with the agent's session, if that is wanted and possible."""
+        if not self.settings.continue_session or self.spec is None:
+            return None
+        return self.invocation.session or self.spec.session
+
+    @property
     def credentials(self) -> list[str]:
         """Names of variables that look like credentials and reach the agent."""
         known = set(self.spec.login_env) if self.spec else set()
@@ -78,24 +85,40 @@ class Plan(msgspec.Struct, frozen=True):
                 return self.spec.wall_timeout, f"known of {self.spec.title}"
         return self.settings.wall_timeout, self.resolved.origins["wall_timeout"]
 
-    def launch(self, prompt: str, prompt_file: Path) -> Launch:
+    def base_for(self, session: str | None, *, resume: bool) -> list[str]:
+        """`base`, for a session of the agent's own."""
+        if self.spec is None or session is None:
+            return list(self.base)
+        settings = self.settings
+        flags = arguments(
+            self.spec,
+            self.invocation,
+            model=settings.model,
+            tools=settings.allowed_tools,
+            session=session,
+            resume=resume,
+        )
+        return [self.base[0], *flags]
+
+    def launch(self, prompt: str, prompt_file: Path, session: str | None = None, *, resume: bool = False) -> Launch:
         """The command for a prompt; a UsageError if it cannot be delivered."""
         data = prompt.encode("utf-8", "surrogateescape")
+        base = self.base_for(session, resume=resume)
         if self.template is not None:
             if "{prompt}" in self.template:
                 import shlex
 
                 command = self.template.replace("{prompt}", shlex.quote(str(prompt_file)))
-                return Launch([*self.base, command], None)
-            return Launch([*self.base, self.template], data)
+                return Launch([*base, command], None)
+            return Launch([*base, self.template], data)
         flag = [self.invocation.prompt_flag] if self.invocation.prompt_flag else []
         match self.invocation.prompt:
             case Delivery.STDIN:
-                return Launch(list(self.base), data)
+                return Launch(base, data)
             case Delivery.FILE:
-                if any("{prompt_file}" in a for a in self.base):
-                    return Launch([a.replace("{prompt_file}", str(prompt_file)) for a in self.base], None)
-                return Launch([*self.base, *flag, str(prompt_file)], None)
+                if any("{prompt_file}" in a for a in base):
+                    return Launch([a.replace("{prompt_file}", str(prompt_file)) for a in base], None)
+                return Launch([*base, *flag, str(prompt_file)], None)
             case Delivery.ARGUMENT:
                 if prompt.startswith("-"):
                     # Most parsers take it for a flag, also behind one; a leading newline changes nothing else.
@@ -109,7 +132,7 @@ class Plan(msgspec.Struct, frozen=True):
                     )
                 if "\0" in prompt:
                     raise UsageError(f"the prompt holds a NUL byte, which {self.title} cannot take as an argument")
-                return Launch([*self.base, *flag, prompt], None)
+                return Launch([*base, *flag, prompt], None)
 
     @property
     def delivery(self) -> str:
@@ -137,7 +160,7 @@ def make_plan(resolved: Resolved, workdir: Path) -> Plan:
 def _template_plan(resolved: Resolved, workdir: Path, command: str) -> Plan:
     if not command.strip():
         raise UsageError("--agent-cmd is empty: give it the command that runs your agent")
-    resolved = _without_model(resolved, "--agent-cmd")
+    resolved = _without_flags(resolved, "--agent-cmd")
     shell = which("bash")
     base = [shell, "-lc"] if shell else ["sh", "-c"]
     name, why = transcripts.select(resolved.settings.transcript, None)
@@ -164,7 +187,7 @@ def _custom_plan(resolved: Resolved, workdir: Path) -> Plan:
             "  Set cli.command in ralph.yml, or say --agent-cmd 'COMMAND'."
         )
     program = _program(resolved, workdir, "the custom agent's command")
-    resolved = _without_model(resolved, "a custom agent")
+    resolved = _without_flags(resolved, "a custom agent")
     delivery = {
         PromptMode.STDIN: Delivery.STDIN,
         PromptMode.FILE: Delivery.FILE,
@@ -203,7 +226,8 @@ def _spec_plan(resolved: Resolved, workdir: Path) -> Plan:
         found = detect.explicit(settings.agent)
     spec = found.spec
     invocation = choose_invocation(spec, found.version, lambda args: detect.help_text(found.program, args))
-    base = [found.program, *arguments(spec, invocation, model=settings.model)]
+    base = [found.program, *arguments(spec, invocation, model=settings.model, tools=settings.allowed_tools)]
+    resolved = _check_sessions(resolved, spec, invocation)
     name, why = transcripts.select(settings.transcript, invocation.transcript)
     environment = _environment() | invocation.env
     for variable in spec.unset_env:
@@ -213,15 +237,36 @@ def _spec_plan(resolved: Resolved, workdir: Path) -> Plan:
     )
 
 
-def _without_model(resolved: Resolved, agent: str) -> Resolved:
-    """A model that cannot be passed on: asked for on this command line it is a mistake, elsewhere a warning."""
-    if resolved.settings.model is None:
+def _check_sessions(resolved: Resolved, spec: AgentSpec, invocation: Invocation) -> Resolved:
+    """Sessions that cannot be resumed: asked for by flag a mistake, elsewhere a warning."""
+    if not resolved.settings.continue_session or (invocation.session or spec.session):
         return resolved
-    origin = resolved.origins["model"]
-    if origin == "--model":
-        raise UsageError(f"--model has no effect with {agent}: ralph knows no flag of it for the model; leave it out")
-    warning = f"the model '{resolved.settings.model}' ({origin}) is not used: ralph knows no flag for it of {agent}"
-    return msgspec.structs.replace(resolved, warnings=[*resolved.warnings, warning])
+    origin = resolved.origins["continue_session"]
+    text = f"{spec.title} cannot go on with a session without a person: each iteration would start afresh"
+    if origin.startswith("--"):
+        raise UsageError(f"{text}; leave out --continue-session")
+    return msgspec.structs.replace(resolved, warnings=[*resolved.warnings, f"{origin}: {text}"])
+
+
+_FOR_KNOWN_AGENTS = {
+    "model": "the model",
+    "allowed_tools": "the list of tools",
+    "continue_session": "going on with a session",
+}
+
+
+def _without_flags(resolved: Resolved, agent: str) -> Resolved:
+    """What cannot be passed on to it: asked for on this command line it is a mistake, elsewhere a warning."""
+    for name, what in _FOR_KNOWN_AGENTS.items():
+        value, origin = getattr(resolved.settings, name), resolved.origins[name]
+        if not value:
+            continue
+        if origin.startswith("-"):
+            raise UsageError(f"{origin} has no effect with {agent}: ralph knows no flag of it for {what}; leave it out")
+        shown = f"{name} '{value}'" if isinstance(value, str) else name
+        warning = f"{shown} ({origin}) is not used: ralph knows no flag of {agent} for {what}"
+        resolved = msgspec.structs.replace(resolved, warnings=[*resolved.warnings, warning])
+    return resolved
 
 
 def _environment() -> dict[str, str]:

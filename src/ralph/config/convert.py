@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from enum import StrEnum
 from typing import Any
 
@@ -57,13 +58,17 @@ def expected(name: str, value: Any = None) -> str:
     return "a text"
 
 
+#: not one within parentheses, as in `Bash(git log, git diff)`
+_COMMA = re.compile(r",(?![^()]*\))")
+
+
 def split(option: Option, value: Any) -> Any:
     """Flags and variables carry lists as text; paths may be separated by commas, an empty text is no item."""
     if not is_list(option.name):
         return value
     items = [value] if isinstance(value, str) else list(value)
-    if option.name in ("allowed_paths", "agent_priority"):
-        items = [part.strip() for item in items for part in item.split(",")]
+    if option.name in ("allowed_paths", "agent_priority", "allowed_tools"):
+        items = [part.strip() for item in items for part in _COMMA.split(item)]
     return [item for item in items if item.strip()]
 
 

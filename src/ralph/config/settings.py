@@ -49,6 +49,9 @@ class Settings(msgspec.Struct, frozen=True):
     adapters: dict[str, AdapterSettings] = {}
     transcript: str = "auto"
     model: str | None = None
+    allowed_tools: tuple[str, ...] = ()
+    continue_session: bool = False
+    session_expiry: Seconds = 86400.0
     pty: bool = False
     prompt: str | None = None
     prompt_file: str | None = None
@@ -140,6 +143,29 @@ OPTIONS: tuple[Option, ...] = (
         ("--model",),
         "NAME",
         ("cli.model",),
+        group="Agent",
+    ),
+    Option(
+        "allowed_tools",
+        "The only tools the agent may use, separated by commas [default: all].",
+        ("--allowed-tools",),
+        "NAMES",
+        ("cli.allowed_tools",),
+        group="Agent",
+    ),
+    Option(
+        "continue_session",
+        "Go on with the agent's own session in each iteration, instead of starting afresh.",
+        ("--continue-session",),
+        keys=("cli.continue_session",),
+        group="Agent",
+    ),
+    Option(
+        "session_expiry",
+        "With --continue-session: how old a session may get before a new one is begun [default: 24h].",
+        ("--session-expiry",),
+        "TIME",
+        ("cli.session_expiry",),
         group="Agent",
     ),
     Option(

@@ -16,6 +16,7 @@ from ralph.loop.judge import Verdict, judge
 from ralph.loop.limits import Limits
 from ralph.loop.observe import Observation, add_usage, known_total
 from ralph.loop.record import Recorder
+from ralph.loop.sessions import Sessions
 from ralph.loop.signals import Markers
 from ralph.runners.process import Command, Deadlines, Ended, EndKind
 from ralph.runners.stop import StopKind
@@ -83,6 +84,7 @@ class Loop:
         self.claims = 0
         self.iteration = 0
         self._capabilities = Capabilities()
+        self.sessions = Sessions(plan.session_flags, settings.session_expiry)
         self.gates = Gates(plan, supervisor, self.emit, self._show_check)
 
     # -- the whole
@@ -162,7 +164,8 @@ class Loop:
         recorder = Recorder(adapter, seen, (raw[0], raw[1]), self.emit, pty=self._pty)
         recorder.budget = (self.limits, self.usage, self.started)
         recorder.on_tick = lambda: self.screen.status(self._status(recorder))
-        launch = self.plan.launch(text, prompt_file)
+        ticket = self.sessions.next()
+        launch = self.plan.launch(text, prompt_file, ticket.session, resume=ticket.resume)
         command = Command(launch.argv, self._child_env(prompt_file), str(self.plan.workdir), launch.stdin, self._pty)
         try:
             ended = self.supervisor.run(command, recorder, self.deadlines)
@@ -173,6 +176,7 @@ class Loop:
         self.usage = add_usage(self.usage, seen.usage)
         self.usage_missing += not seen.usage_seen
         verdict = judge(ended, seen, structured=adapter.structured)
+        self.sessions.after(ticket, seen.session_id, verdict, prompt_file.with_name("stdout.raw"))
         self._capabilities = adapter.capabilities
         self._remark(ended, recorder)
         return Finished(

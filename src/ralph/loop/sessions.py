@@ -1,0 +1,88 @@
+"""Going on with the agent's own session from one iteration to the next (`--continue-session`)."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ralph.transcripts.events import decode_json
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralph.agents.spec import SessionFlags
+    from ralph.loop.judge import Verdict
+
+#: How much of a recording is searched for an id that no event told.
+_SEARCHED = 4 << 20
+
+
+class Ticket(msgspec.Struct, frozen=True):
+    """What the next command line says about a session."""
+
+    session: str | None = None
+    resume: bool = False
+
+
+class Sessions:
+    """Which session the next iteration belongs to: none, a new one that we name, or the last one again."""
+
+    def __init__(self, flags: SessionFlags | None, expiry: float, now: float | None = None) -> None:
+        self._flags = flags
+        self._expiry = expiry
+        self._session: str | None = None
+        self._since = time.monotonic() if now is None else now
+
+    def next(self, now: float | None = None) -> Ticket:
+        if self._flags is None:
+            return Ticket()
+        moment = time.monotonic() if now is None else now
+        if self._session is not None and self._expiry and moment - self._since > self._expiry:
+            self._session = None  # too old: what it knew may not be true any more
+        if self._session is not None:
+            return Ticket(self._session, resume=True)
+        self._since = moment
+        return Ticket(str(uuid.uuid4())) if self._flags.start else Ticket()
+
+    def after(self, ticket: Ticket, told: str | None, verdict: Verdict, stdout: Path) -> None:
+        """Remembers the session for the next time; a resumed one that failed is given up."""
+        if self._flags is None:
+            return
+        if ticket.resume and verdict.outcome.value in ("failed", "empty", "context_exceeded", "not_found"):
+            self._session = None
+            return
+        self._session = told or find_session_id(stdout) or ticket.session
+
+
+def find_session_id(recording: Path) -> str | None:
+    """An id that stands in the raw output: `sessionId`, `metadata.session_id`, `session_id`, Codex's `thread_id`."""
+    try:
+        with recording.open("rb") as file:
+            lines = file.read(_SEARCHED).split(b"\n")
+    except OSError:
+        return None
+    found: dict[str, str] = {}
+    for line in lines:
+        if not line.startswith(b"{") or (b"ession" not in line and b"thread_id" not in line):
+            continue
+        try:
+            value = decode_json(line)
+        except (ValueError, RecursionError):
+            continue
+        for name, candidate in _candidates(value):
+            if isinstance(candidate, str) and candidate:
+                found.setdefault(name, candidate)
+    return next((found[name] for name in ("sessionId", "metadata", "session_id", "thread_id") if name in found), None)
+
+
+def _candidates(value: dict[str, Any]) -> list[tuple[str, Any]]:
+    metadata = value.get("metadata")
+    return [
+        ("sessionId", value.get("sessionId")),
+        ("metadata", metadata.get("session_id") if isinstance(metadata, dict) else None),
+        ("session_id", value.get("session_id")),
+        ("thread_id", value.get("thread_id") if value.get("type") == "thread.started" else None),
+    ]
