@@ -1,0 +1,328 @@
+"""Goose: `run --output-format` stream-json, json, text, and ACP.
+
+Its exit code says little: a failed model call is an assistant message in goose's own words, then `complete` and exit 0.
+A message that a model wrote names it (`inference`), in releases that are new enough.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ralph.transcripts import _goose_words as words
+from ralph.transcripts import meta
+from ralph.transcripts._acp import AcpReader, is_rpc
+from ralph.transcripts._deltas import DeltaLines
+from ralph.transcripts._errors import retry_after
+from ralph.transcripts._goose_tools import GooseTools
+from ralph.transcripts._json import JsonAdapter, get_dict, get_float, get_int, get_list, get_str, strip_escapes
+from ralph.transcripts.base import Capabilities
+from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent, decode_json
+from ralph.transcripts.meta import ErrorClass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_CUT = "the output ends without a result"
+#: `error` blocks of a kind that says more than their text.
+_KINDS = {
+    "authentication": ErrorClass.AUTH,
+    "rateLimit": ErrorClass.RATE_LIMITED,
+    "creditsExhausted": ErrorClass.QUOTA,
+    "contextLengthExceeded": ErrorClass.CONTEXT_EXCEEDED,
+}
+_LIMITS = (ErrorClass.RATE_LIMITED, ErrorClass.QUOTA, ErrorClass.OVERLOADED)
+
+
+class GooseAdapter(JsonAdapter):
+    name = "goose"
+    capabilities = Capabilities(
+        supports_roles=True, supports_tool_events=True, supports_usage_events=True, supports_prompt_hiding=True
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._acp = AcpReader()
+        self._tools = GooseTools()
+        self._words = DeltaLines(Tag.AI)
+        self._thoughts = DeltaLines(Tag.THINK)
+        self._thought: list[str] = []  # the fragments of the current thought: some providers repeat it whole
+        self._message: str | None = None  # the id of the message that is coming in fragments
+        self._session = False
+        self._model: str | None = None
+        self._named = False  # this release names the model in each message that one wrote
+        self._problem: tuple[str, ErrorClass] | None = None
+        self._stderr_problem: str | None = None
+        self._failed_to_start = False
+        self._ended = False
+        self._opening = True  # nothing but banners has come
+        self._last: list[str] = []  # the last lines of the text format
+        self._handlers: dict[str, Callable[[dict[str, Any]], list[TranscriptEvent]]] = {
+            "message": self._on_message,
+            "complete": self._on_complete,
+            "error": self._on_error,
+            "notification": self._on_notification,
+            "model_change": self._on_model,
+        }
+
+    # -- lines
+
+    def recognises(self, value: dict[str, Any]) -> bool:
+        match value.get("type"):
+            case "message":
+                return isinstance(value.get("message"), dict)
+            case "complete":
+                return "total_tokens" in value
+            case "error":
+                return isinstance(value.get("error"), str)
+            case "notification":
+                return "extension_id" in value
+            case "model_change":
+                return "model" in value
+        return is_rpc(value) or _is_document(value)
+
+    def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        self.structured = True
+        kind = value.get("type")
+        handler = self._handlers.get(kind) if isinstance(kind, str) else None
+        if handler is not None:
+            return handler(value)
+        if is_rpc(value):
+            return self._acp.feed(value)
+        return self._on_document(value) if _is_document(value) else [meta.unknown(value)]
+
+    def on_text(self, line: str) -> list[TranscriptEvent]:
+        bare = strip_escapes(line)
+        if self.structured:
+            return self._glued(line, bare)
+        if self._opening:
+            if not bare.strip() or words.is_banner(bare):
+                return [Text(Tag.SYS, line), *self._banner(bare)]
+            self._opening = False
+            if bare.startswith("  error: "):  # before it began; the format does not matter
+                self._failed_to_start = True
+                self._stderr_problem = bare.removeprefix("  error: ")
+                return [Text(Tag.SYS, line)]
+        if bare.strip():
+            self._last = [*self._last[-1:], bare.rstrip()]
+        if words.TEXT_TOOL.match(bare):
+            return [Text(Tag.TOOL, line)]
+        own = self._failed_to_start or words.is_own_line(bare)
+        return [Text(Tag.SYS if own else Tag.AI, line)]
+
+    def feed_stderr(self, line: str) -> list[TranscriptEvent]:
+        bare = strip_escapes(line)
+        if bare.startswith("Error: ") and self._stderr_problem is None:
+            self._stderr_problem = bare.removeprefix("Error: ")
+        return [Text(Tag.SYS, line)]
+
+    def flush(self) -> list[TranscriptEvent]:
+        if len(self._document) > 1 and self._document[1].strip() == '"messages": [':
+            self.structured = True  # a document that was cut is not the agent's words
+        events = super().flush() + self._finish_words()
+        if self._acp.used:
+            return events + self._acp.flush()
+        if self._ended:
+            return events
+        if self._stderr_problem is not None:
+            return events + self._fatal(self._stderr_problem, words.error_class(self._stderr_problem))
+        if self.structured:
+            return [*events, meta.error(_CUT)]
+        message = words.text_error(self._last)
+        return events if message is None else events + self._fatal(message, words.error_class(message))
+
+    def _glued(self, line: str, bare: str) -> list[TranscriptEvent]:
+        """A line of goose's words in a JSON stream. When interrupted it writes one with an event at its end."""
+        if bare.startswith("Error: "):  # a terminal shows both streams as one
+            return self.feed_stderr(line)
+        start = bare.find('{"type":"')
+        if start > 0:
+            try:
+                value = decode_json(bare[start:])
+            except (ValueError, RecursionError):
+                return [Text(Tag.SYS, line)]
+            if isinstance(value, dict) and self.recognises(value):
+                return [Text(Tag.SYS, bare[:start]), *self.on_object(value)]
+        return [Text(Tag.SYS, line)]
+
+    def _banner(self, bare: str) -> list[TranscriptEvent]:
+        self._model = words.banner_model(bare) or self._model
+        session = None if self._session else words.banner_session(bare)
+        if session is None:
+            return []
+        self._session = True
+        return [meta.session(session, self._model)]
+
+    # -- stream-json
+
+    def _on_message(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        message = value.get("message")
+        if not isinstance(message, dict):
+            return [meta.unknown(value)]
+        key = message.get("id")
+        if key != self._message:
+            events = self._finish_words()
+            self._message = key if isinstance(key, str) else None
+        else:
+            events = []
+        content = message.get("content")
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        told = message.get("metadata")
+        metadata: dict[str, Any] = told if isinstance(told, dict) else {}
+        if "inference" in metadata:
+            self._named = True
+            self._model = get_str(metadata["inference"], "requestedModel", "model") or self._model
+        for block in blocks:
+            events += self._block(block, message.get("role"), metadata)
+        return events
+
+    def _block(self, block: Any, role: Any, metadata: dict[str, Any]) -> list[TranscriptEvent]:
+        match block:
+            case {"type": "text", "text": str(text)}:
+                return self._text(text, role, metadata)
+            case {"type": "thinking", "thinking": str(text)}:
+                return [*self._words.flush(), *self._think(text)]
+            case {"type": "toolRequest" | "frontendToolRequest"}:
+                self._problem = None  # the model went on
+                return [*self._finish_words(), *self._tools.start(block)]
+            case {"type": "toolResponse"}:
+                return [*self._finish_words(), *self._tools.end(block)]
+            case {"type": "systemNotification"}:
+                return [*self._finish_words(), *self._notify(block)]
+            case {"type": "error"}:
+                message = get_str(block, "message") or "the run failed"
+                self._problem = (message, _KINDS.get(str(block.get("kind"))) or words.error_class(message))
+                return [*self._finish_words(), Text(Tag.SYS, message)]
+            case {"type": "toolConfirmationRequest" | "actionRequired"}:
+                asked = get_str(block, "toolName", "prompt") or get_str(get_dict(block, "data"), "toolName", "message")
+                return [*self._finish_words(), Text(Tag.SYS, f"asks for approval: {asked or 'a tool'}")]
+            case {"type": "redactedThinking" | "image" | "reasoning"}:
+                return []
+        return [meta.unknown(block)]
+
+    def _text(self, text: str, role: Any, metadata: dict[str, Any]) -> list[TranscriptEvent]:
+        if role == "user":
+            tag = Tag.SYS if metadata.get("userVisible") is False else Tag.PROMPT
+            return [*self._finish_words(), Text(tag, text)] if text else []
+        if role != "assistant" or metadata.get("userVisible") is False:  # a summary of what was said before
+            return [*self._finish_words(), Text(Tag.SYS, text)] if text else []
+        if "inference" not in metadata:
+            problem = words.own_error(text, certain=self._named)
+            if problem is not None:
+                self._problem = problem
+                return [*self._finish_words(), Text(Tag.SYS, text)]
+        if self._problem is not None and text.strip():
+            self._problem = None  # the model went on
+        return [*self._thoughts.flush(), *self._words.feed(text)]
+
+    def _think(self, text: str) -> list[TranscriptEvent]:
+        if self._thought and len(self._thought) > 1 and text == "".join(self._thought):
+            return self._thoughts.flush()
+        self._thought.append(text)
+        return self._thoughts.feed(text)
+
+    def _notify(self, block: dict[str, Any]) -> list[TranscriptEvent]:
+        text = get_str(block, "msg", "message") or ""
+        if block.get("notificationType") == "creditsExhausted":
+            self._problem = (text or "the credits are used up", ErrorClass.QUOTA)
+        elif text.startswith("Unable to continue"):
+            self._problem = (text, words.error_class(text))
+        return [Text(Tag.SYS, text)] if text else []
+
+    def _on_notification(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        """From an extension, or from a subagent: nobody's last words."""
+        text = get_str(get_dict(value, "log"), "message") or get_str(value, "message")
+        return [Text(Tag.SYS, text)] if text else []
+
+    def _on_model(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        self._model = get_str(value, "model") or self._model
+        return []
+
+    # -- json
+
+    def _on_document(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        events: list[TranscriptEvent] = []
+        for message in _of_this_run(get_list(value, "messages")):
+            self._message = None
+            events += self._on_message({"message": message})
+        return events + self._end(get_dict(value, "metadata"))
+
+    # -- the end
+
+    def _on_complete(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        return self._end(value)
+
+    def _end(self, told: dict[str, Any]) -> list[TranscriptEvent]:
+        """The last line, or the metadata of a document.
+
+        Its tokens are those of the session. After a resume they hold the runs before as well, by an amount that
+        nothing in the output tells.
+        """
+        events = self._finish_words()
+        usage = _usage(told, self._model)
+        if usage is not None:
+            events.append(UsageEvent(usage))
+        self._ended = True
+        status = get_str(told, "status")
+        problem = self._problem or self._tools.refused()
+        if problem is None and status in (None, "completed"):
+            return [*events, meta.result(ok=True, reason=status)]
+        reason, error_class = problem or (f"the run ended as {status}", ErrorClass.FAILED)
+        return [
+            *events,
+            *_limit(reason, error_class),
+            meta.result(ok=False, reason=reason, error_class=error_class),
+        ]
+
+    def _on_error(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        told = value.get("error")
+        message = told if isinstance(told, str) and told else get_str(told, "message") or "the run failed"
+        error_class = self._problem[1] if self._problem else words.error_class(message)
+        self._ended = True
+        return [*self._finish_words(), Text(Tag.SYS, message), *self._fatal(message, error_class)]
+
+    def _fatal(self, message: str, error_class: ErrorClass) -> list[TranscriptEvent]:
+        return [*_limit(message, error_class), meta.error(message, error_class)]
+
+    def _finish_words(self) -> list[TranscriptEvent]:
+        self._thought = []
+        return [*self._thoughts.flush(), *self._words.flush()]
+
+
+def _is_document(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("messages"), list) and isinstance(value.get("metadata"), dict)
+
+
+def _of_this_run(messages: list[Any]) -> list[Any]:
+    """A resumed session's document begins with what was said before: a run has one prompt, the last."""
+    for index in range(len(messages) - 1, 0, -1):
+        message = messages[index]
+        if (
+            get_str(message, "role") == "user"
+            and get_dict(message, "metadata").get("userVisible") is not False
+            and any(get_str(block, "type") == "text" for block in get_list(message, "content"))
+        ):
+            return messages[index:]
+    return messages
+
+
+def _limit(message: str, error_class: ErrorClass) -> list[TranscriptEvent]:
+    seconds = retry_after(message) if error_class in _LIMITS else None
+    return [] if seconds is None else [meta.rate_limit(message=message, retry_after=seconds)]
+
+
+def _usage(told: dict[str, Any], model: str | None) -> Usage | None:
+    """Goose's input counts hold the cached ones, whatever the provider's API."""
+    usage = Usage(
+        prompt_tokens=get_int(told, "input_tokens"),
+        completion_tokens=get_int(told, "output_tokens"),
+        total_tokens=get_int(told, "total_tokens"),
+        cached_tokens=get_int(told, "cache_read_input_tokens"),
+        cache_write_tokens=get_int(told, "cache_write_input_tokens"),
+        cost_usd=get_float(told, "cost_usd"),
+    )
+    return msgspec.structs.replace(usage, model=model) if usage != Usage() else None
+
+
+ADAPTER = GooseAdapter
