@@ -255,7 +255,7 @@ def test_a_terminal_puts_carriage_returns_and_escapes_around_the_lines() -> None
 def test_warnings_on_stderr_are_no_errors_and_its_errors_are() -> None:
     assert verdict(MARKER, stderr='Warning: Model "x" not found for provider "y". Using custom model id.')["completed"]
     assert verdict("", stderr="No API key found for anthropic.", code=1)["outcome"] == "auth"
-    assert verdict(HEADER, stderr="No models available.", code=1)["outcome"] == "failed"
+    assert verdict(HEADER, stderr="No models available.", code=1)["outcome"] == "auth"
 
 
 def test_rpc_a_prompt_that_is_refused_fails_and_another_command_does_not() -> None:

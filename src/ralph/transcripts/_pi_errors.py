@@ -16,7 +16,6 @@ _STATUS = re.compile(r"([45]\d\d)\b[: ]*(.*)", re.DOTALL)
 #: How pi's fatal lines on stderr begin, besides a status.
 _OWN = (
     "No API key",
-    "No models available",
     "No session found",
     "You have hit your",
     "Error: ",
@@ -50,6 +49,8 @@ def explain(text: str) -> PiError:
 
 def on_stderr(line: str) -> PiError | None:
     """A line that is certainly pi's last word; its warnings and what extensions print are not."""
+    if line.startswith("No models available"):
+        return PiError(line, ErrorClass.AUTH)  # it lists those of the providers that there is a key for
     if line.startswith(_OWN) or (line[:1] in "45" and _STATUS.match(line)):
         return explain(line)
     return None

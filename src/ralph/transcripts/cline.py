@@ -1,4 +1,4 @@
-"""Cline CLI: `--json`, the coloured text for people, and ACP.
+"""Cline CLI: `--json` (before release 3: the messages of its chat), the coloured text for people, and ACP.
 
 Words and thoughts come in fragments, each with all that came before, and whole at their end; the last message comes
 twice more. A tool that needs a person's approval fails with a sentence of the CLI's, and the run still "completes".
@@ -13,6 +13,7 @@ import msgspec
 
 from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
+from ralph.transcripts._cline_messages import MessageReader, is_message
 from ralph.transcripts._cline_usage import Spent
 from ralph.transcripts._errors import classify, retry_after
 from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_str, strip_escapes
@@ -65,6 +66,7 @@ class ClineAdapter(JsonAdapter):
     def __init__(self) -> None:
         super().__init__()
         self._acp = AcpReader()
+        self._messages = MessageReader()
         self._words = Streamed(Tag.AI)
         self._thoughts = Streamed(Tag.THINK)
         self._others = Streamed(Tag.SYS)
@@ -89,7 +91,7 @@ class ClineAdapter(JsonAdapter):
     # -- lines
 
     def recognises(self, value: dict[str, Any]) -> bool:
-        return is_rpc(value) or ("ts" in value and value.get("type") in _TYPES)
+        return is_rpc(value) or is_message(value) or ("ts" in value and value.get("type") in _TYPES)
 
     def on_text(self, line: str) -> list[TranscriptEvent]:
         if self.structured:
@@ -133,12 +135,16 @@ class ClineAdapter(JsonAdapter):
                 return [*self._stop_words(), meta.result(ok=False, reason=reason, error_class=ErrorClass.FAILED)]
             case "error":
                 return self._fatal(get_str(value, "message") or "cline failed")
+        if is_message(value):
+            return self._messages.feed(value)
         return self._acp.feed(value) if is_rpc(value) else [meta.unknown(value)]
 
     def flush(self) -> list[TranscriptEvent]:
         events = [*super().flush(), *self._stop_words()]
         if self._acp.used:
             return events + self._acp.flush()
+        if self._messages.used:
+            return events + self._messages.flush()
         if self.structured and not self._ended:
             if self._done is not None:
                 events += self._end(self._done, None)
