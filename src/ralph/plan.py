@@ -12,12 +12,14 @@ import msgspec
 
 from ralph.agents.compose import arguments, choose_invocation
 from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation, SessionFlags
+from ralph.agents.versions import below
 from ralph.config.settings import PromptMode, Settings
 from ralph.errors import UsageError
 from ralph.programs import which
 from ralph.transcripts import registry as transcripts
 
 if TYPE_CHECKING:
+    from ralph.agents.detect import Installed
     from ralph.config.layers import Resolved
 
 _CREDENTIAL = re.compile(
@@ -217,17 +219,25 @@ def _spec_plan(resolved: Resolved, workdir: Path) -> Plan:
         enabled = {name: a.enabled for name, a in settings.adapters.items()}
         found = detect.auto(enabled, settings.agent_priority)
     elif settings.command:
-        spec = registry.get(settings.agent)
+        spec = registry.get(settings.agent, workdir)
         program = _program(resolved, workdir, f"the command for {spec.title},")
         found = detect.Installed(spec, program, detect.probe(spec, program)[1])
     elif settings.agent == "demo":
         found = detect.Installed(registry.get("demo"), sys.executable, None)
     else:
-        found = detect.explicit(settings.agent)
-    spec = found.spec
+        found = detect.explicit(settings.agent, workdir)
+    return plan_for(with_warnings(resolved, registry.warnings()), workdir, found)
+
+
+def plan_for(resolved: Resolved, workdir: Path, found: Installed) -> Plan:
+    """How a run would start this agent."""
+    from ralph.agents import detect
+
+    settings, spec = resolved.settings, found.spec
     invocation = choose_invocation(spec, found.version, lambda args: detect.help_text(found.program, args))
     base = [found.program, *arguments(spec, invocation, model=settings.model, tools=settings.allowed_tools)]
     resolved = _check_sessions(resolved, spec, invocation)
+    resolved = with_warnings(resolved, _too_old(found))
     name, why = transcripts.select(settings.transcript, invocation.transcript)
     environment = _environment() | invocation.env
     for variable in spec.unset_env:
@@ -267,6 +277,18 @@ def _without_flags(resolved: Resolved, agent: str) -> Resolved:
         warning = f"{shown} ({origin}) is not used: ralph knows no flag of {agent} for {what}"
         resolved = msgspec.structs.replace(resolved, warnings=[*resolved.warnings, warning])
     return resolved
+
+
+def _too_old(found: Installed) -> list[str]:
+    spec = found.spec
+    if found.version is None or not below(found.version, spec.version.minimum):
+        return []
+    text = f"{spec.title} {found.version} is older than {spec.version.minimum}, the oldest that ralph was made for"
+    return [f"{text}: it may refuse its flags, or not be understood. To get a newer one: {spec.install or spec.link}"]
+
+
+def with_warnings(resolved: Resolved, more: list[str]) -> Resolved:
+    return msgspec.structs.replace(resolved, warnings=[*resolved.warnings, *more]) if more else resolved
 
 
 def _environment() -> dict[str, str]:

@@ -14,6 +14,7 @@ from ralph.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from ralph.agents.spec import AgentSpec
 
@@ -64,9 +65,9 @@ def help_text(program: str, args: tuple[str, ...]) -> str:
     return (done.stdout + done.stderr).decode("utf-8", "replace")
 
 
-def explicit(name: str) -> Installed:
+def explicit(name: str, workdir: Path | None = None) -> Installed:
     """The agent that was asked for; it must be there."""
-    spec = registry.get(name)
+    spec = registry.get(name, workdir)
     program = locate(spec)
     if program is None:
         raise UsageError(

@@ -36,6 +36,10 @@ class Row(msgspec.Struct, frozen=True):
     model: bool
     install: str
     link: str
+    #: the user's own file that says all this; None for a built-in one
+    file: str | None = None
+    #: whether that file stands in place of a built-in agent
+    replaces: bool = False
 
 
 def survey() -> list[Row]:
@@ -49,6 +53,7 @@ def _row(spec: AgentSpec) -> Row:
     path = registry.python() if spec.name == "demo" else detect.locate(spec)
     works, version = detect.probe(spec, path) if path else (False, None)
     invocation = _invocation(spec, version)
+    own = registry.own()
     return Row(
         name=spec.name,
         title=spec.title,
@@ -67,6 +72,8 @@ def _row(spec: AgentSpec) -> Row:
         model=bool(spec.model),
         install=spec.install,
         link=spec.link,
+        file=str(own.paths[spec.name]) if spec.name in own.paths else None,
+        replaces=spec.name in own.paths and spec.name in registry.builtin_names(),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 
 
 def parse_version(text: str) -> tuple[int, ...]:
@@ -31,3 +32,38 @@ def _holds(version: str, part: str) -> bool:
             return left < right
         case _:
             return left == right
+
+
+def below(version: str, minimum: str | None) -> bool:
+    return minimum is not None and not in_range(version, f">={minimum}")
+
+
+class Standing(StrEnum):
+    """How a version stands to those that were tried."""
+
+    TESTED = "tested"
+    OLDER = "older"
+    NEWER = "newer"
+    BETWEEN = "between"
+    TOO_OLD = "too_old"
+    UNKNOWN = "unknown"
+
+
+def standing(version: str | None, tested: tuple[str, ...], minimum: str | None = None) -> Standing:
+    """Tested is the same major.minor as one that was; a patch release is not expected to change flags."""
+    if version is None or not parse_version(version):
+        return Standing.UNKNOWN
+    if below(version, minimum):
+        return Standing.TOO_OLD
+    have, tried = _line(version), [_line(t) for t in tested]
+    if not tried:
+        return Standing.UNKNOWN
+    if have in tried:
+        return Standing.TESTED
+    if have < min(tried):
+        return Standing.OLDER
+    return Standing.NEWER if have > max(tried) else Standing.BETWEEN
+
+
+def _line(version: str) -> tuple[int, ...]:
+    return (*parse_version(version), 0, 0)[:2]

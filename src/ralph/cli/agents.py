@@ -21,9 +21,12 @@ def agents_command(as_json: bool) -> None:
     """
     import msgspec
 
+    from ralph.agents import registry
     from ralph.agents.survey import survey
 
     rows = survey()
+    for warning in registry.warnings():
+        click.echo(f"warning: {warning}", err=True)
     if as_json:
         for row in rows:
             click.echo(msgspec.json.encode(row).decode())
@@ -36,6 +39,10 @@ def agents_command(as_json: bool) -> None:
         )
         click.echo(f"{row.name:<10} {found:<14} {row.prompt:<9} {marks}".rstrip())
     click.echo()
+    for row in rows:
+        if row.file is not None:
+            instead = ", in place of the built-in one" if row.replaces else ""
+            click.echo(f"{row.name} is yours: {row.file}{instead}")
     click.echo("Any other program: --agent-cmd 'COMMAND', or `agent: custom` in ralph.yml.")
     missing = [row for row in rows if row.path is None and row.install]
     if missing:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,9 +12,11 @@ from ralph.config.convert import convert, short, split
 from ralph.config.filelayer import read_layer
 from ralph.config.settings import BY_NAME, OPTIONS, Option, Settings, default
 from ralph.errors import UsageError
+from ralph.folders import user_config_dir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -50,12 +51,6 @@ class _Findings(msgspec.Struct):
         head = "" if len(self.problems) == 1 else f"{len(self.problems)} settings are wrong:"
         notes = [f"warning: {w}" for w in self.warnings]
         raise UsageError(head + "\n".join([*lines, *notes]))
-
-
-def user_config_dir() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME")
-    # expanduser, not Path.home(): a user without a home is no reason to fail
-    return (Path(base) if base else Path(os.path.expanduser("~/.config"))) / "ralph"  # noqa: PTH111
 
 
 def resolve(

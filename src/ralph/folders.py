@@ -1,0 +1,12 @@
+"""Where the user's own files lie."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def user_config_dir() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME")
+    # expanduser, not Path.home(): a user without a home is no reason to fail
+    return (Path(base) if base else Path(os.path.expanduser("~/.config"))) / "ralph"  # noqa: PTH111

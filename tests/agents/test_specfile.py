@@ -1,0 +1,90 @@
+"""A file that describes an agent: what is wrong with it is told at once, and in whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ralph.agents import registry, specfile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = 'name = "bolt"\ntitle = "Bolt"\ncommands = ["bolt"]\n[[invocation]]\nargs = ["-p"]\n'
+
+
+def problems(folder: Path, text: str) -> list[str]:
+    path = folder / "bolt.toml"
+    path.write_text(text)
+    file = specfile.read(path)
+    assert (file.spec is None) is bool(file.problems)
+    return list(file.problems)
+
+
+def test_a_good_file_has_no_problems(tmp_path: Path) -> None:
+    assert problems(tmp_path, GOOD) == []
+
+
+def test_all_mistakes_are_told_at_once_with_the_nearest_name(tmp_path: Path) -> None:
+    found = problems(
+        tmp_path,
+        """
+        name = "bolt"
+        comands = ["bolt"]
+        detect = "first"
+        login_env = ["A", 3]
+        [version]
+        patern = "x"
+        minimum = 2
+        [[invocation]]
+        prompt = "stdn"
+        [[invocation]]
+        arg = ["x"]
+        pty = "yes"
+        """,
+    )
+    told = "\n".join(found)
+    for expected in (
+        "there is no key 'comands' (did you mean 'commands'?)",
+        "'title' is missing",
+        "'commands' is missing",
+        "there is no key 'version.patern' (did you mean 'pattern'?)",
+        "version.minimum: expected str | null, got int",
+        "invocation[1].prompt: expected one of stdin, argument, file, not 'stdn' (did you mean 'stdin'?)",
+        "there is no key 'invocation[2].arg' (did you mean 'args'?)",
+        "invocation[2].pty: expected bool, got str",
+        "detect: expected int | null, got str",
+        "login_env[1]: expected str, got int",
+    ):
+        assert expected in told
+    assert len(found) == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('invocation = "x"\nname = "b"\ntitle = "B"\ncommands = ["b"]\n', "expected [[invocation]] tables"),
+        ('invocation = ["x"]\nname = "b"\ntitle = "B"\ncommands = ["b"]\n', "invocation[1]: expected a table"),
+        (GOOD + "[version]\n[session]\n", "'session.resume' is missing"),
+        (GOOD.replace("bolt", "auto"), "'auto' is a name that ralph keeps for itself"),
+        (GOOD.replace('"bolt"', '"two words"', 1), "'two words' is no name for an agent"),
+        (GOOD + 'transcript = "cdex"\n', "there is no adapter 'cdex' (did you mean 'codex'?)"),
+        (GOOD + 'versions = ">=2, ~3"\n', "'~3' is no range"),
+        (GOOD + '[version]\nminimum = "new"\n', "version.minimum: 'new' is no version"),
+        (GOOD + '[session]\nresume = ["-r"]\n', "session.resume: {session} must stand"),
+        (GOOD + '[tools]\nallow = ["-t"]\n', "tools.allow: {tools} or {tool} must stand"),
+        ('model = ["-m"]\n' + GOOD, "model: {model} must stand"),
+        ('tells = ["tokens"]\n' + GOOD, "tells: 'tokens' is none of"),
+    ],
+)
+def test_each_mistake_has_its_sentence(tmp_path: Path, text: str, expected: str) -> None:
+    (problem,) = problems(tmp_path, text)
+    assert expected in problem
+
+
+def test_the_built_in_files_stand_the_same_checks() -> None:
+    for spec in registry.all_specs():
+        if spec.name == "demo":
+            continue  # a name that is kept for it
+        assert [p for p in specfile.check(spec) if "there is no adapter" not in p] == [], spec.name
