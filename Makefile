@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help setup demo test lint types bench wheel-smoke realcli lock clean
+.PHONY: help docs setup demo test lint types bench wheel-smoke realcli lock clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ —/'
@@ -33,6 +33,9 @@ bench: $(READY)  ## the benchmarks, as ratios
 
 wheel-smoke: $(READY) ## build the wheel, install it in a clean venv, run the demo with it
 	sh tools/wheel-smoke.sh "$(BIN)/python"
+
+docs: $(READY)   ## write the reference pages anew
+	$(BIN)/python tools/reference.py
 
 lock: $(READY)   ## write requirements/dev.txt anew (needs the network)
 	sh tools/lock.sh "$(PYTHON)"

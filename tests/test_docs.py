@@ -1,0 +1,84 @@
+"""What the documents say is true."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ralph.agents import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
+
+
+def test_the_reference_is_what_the_program_says() -> None:
+    checked = subprocess.run(
+        [sys.executable, ROOT / "tools" / "reference.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text()):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_readme_names_every_agent() -> None:
+    table = (ROOT / "README.md").read_text()
+    for spec in registry.all_specs():
+        assert re.search(rf"\| `{spec.name}\b", table), spec.name
+
+
+def test_make_targets_that_are_named_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        for line in re.findall(r"^ {4}make ([a-z -]+?)(?: {2,}#.*)?$", page.read_text(), re.MULTILINE):
+            assert set(line.split()) <= targets, (page.name, line)
+
+
+def test_the_rtf1_example_of_the_how_to_is_understood(
+    repo: Path, ralph: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    page = (ROOT / "docs" / "how-to" / "bring-your-own-agent.md").read_text()
+    script = re.search(r"```sh\n(say\(\).*?)```", page, re.DOTALL)
+    assert script
+    (repo / "agent.sh").write_text(script.group(1))
+    ran = ralph("run", "--agent-cmd", "sh agent.sh", "--transcript", "rtf1", "1")
+    assert ran.returncode == 0
+    for expected in ("THINK   Plan: look at the tests first", "ACTIONS 1 tool call (shell): 1 ok", "1,801 tokens"):
+        assert expected in ran.stdout
+    assert "not understood" not in ran.stdout
+
+
+def test_the_adapter_of_the_how_to_runs() -> None:
+    page = (ROOT / "docs" / "how-to" / "add-an-agent.md").read_text()
+    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    assert code
+    namespace: dict[str, object] = {}
+    exec(code.group(1), namespace)
+    adapter = namespace["ADAPTER"]()  # type: ignore[operator]
+    (event,) = adapter.feed('{"type":"say","text":"hi"}')
+    assert event.text == "hi"
+
+
+def test_nothing_names_a_package_registry_or_a_path_of_some_machine() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
+        "\n"
+    )
+    registries = re.compile(r"(pypi|npmjs|pythonhosted|debian)\." + r"(org|com)")
+    for name in listed:
+        path = ROOT / name
+        if not name or name.startswith("tests/fixtures/") or not path.is_file():
+            continue
+        found = registries.search(path.read_text(errors="replace"))
+        assert found is None, (name, found)
