@@ -104,6 +104,13 @@ def test_words_that_came_only_whole_or_only_in_the_result_are_said() -> None:
     assert verdict(START, result(MARKER))["completed"]
 
 
+def test_a_thought_is_shown_before_the_words_that_follow_it() -> None:
+    thought = agent("content_start", contentType="reasoning", reasoning="Hm.", redacted=False)
+    copy = agent("content_end", contentType="reasoning", reasoning="Hm.")
+    found = events(START, thought, delta("Hello."), whole("Hello."), copy, result("Hello."))
+    assert [(e.tag, e.text) for e in found if isinstance(e, Text)] == [(Tag.THINK, "Hm."), (Tag.AI, "Hello.")]
+
+
 def test_line_separators_inside_a_string_stay_there() -> None:
     text = "one\u2028two\u2029three\u0085four"
     assert says(events(*done(text))) == [text]

@@ -51,6 +51,7 @@ _CLASSES = {
 }
 _LIMITS = (ErrorClass.RATE_LIMITED, ErrorClass.QUOTA, ErrorClass.OVERLOADED)
 _REFUSED = re.compile(r'Tool "[^"]*" requires approval|Command not executed: |.*\bblocked in plan mode')
+_CALLS_FAILED = re.compile(r"\d+ tool call\(s\) failed")
 #: The lines of the text format that are not the agent's: a call, with the shortened output below it.
 _THINKING = "[thinking] "
 _CALL = re.compile(r"\[(?:[a-z]+(?:_[a-z]+)+|editor|skills)\] ")
@@ -175,7 +176,11 @@ class ClineAdapter(JsonAdapter):
                 return [meta.unknown(event)]
         if text is None:
             return []
-        return stream.full(text) if ended else stream.fragment(text)
+        if ended:
+            return stream.full(text)
+        if stream is self._thoughts:
+            return stream.fragment(text)
+        return [*self._thoughts.stop(), *stream.fragment(text)]  # a thought is told whole only after the words
 
     def _iteration(self, event: dict[str, Any], other: bool) -> list[TranscriptEvent]:
         return [*self._thoughts.restart(), *self._others.restart(), *self._words.restart()]
@@ -231,8 +236,8 @@ class ClineAdapter(JsonAdapter):
         error = event.get("error")
         message = error if isinstance(error, str) else get_str(error, "message") or "cline failed"
         if event.get("recoverable") is True or other:
-            # A call that failed, and says so itself. Its words may be a tool's.
-            return [meta.error(message, fatal=False)]
+            # Mostly calls that failed, whose ends have told it already. Its words may be a tool's.
+            return [] if _CALLS_FAILED.match(message) else [meta.error(message, fatal=False)]
         return self._fatal(message, get_str(event, "errorClass"))
 
     def _fatal(self, message: str, kind: str | None = None) -> list[TranscriptEvent]:
@@ -253,9 +258,8 @@ class ClineAdapter(JsonAdapter):
         if reason == "completed":
             if not self._refused:
                 return [meta.result(ok=True, reason=reason)]
-            message = (
-                f"the agent was not allowed to use {', '.join(self._refused)}: {next(iter(self._refused.values()))}"
-            )
+            names, first = ", ".join(self._refused), next(iter(self._refused.values()))
+            message = f"the agent was not allowed to use {names}: {first.partition('. ')[0]}"
             return [meta.result(ok=False, reason=message, error_class=ErrorClass.PERMISSION_DENIED)]
         if reason == "error" and text:
             return [meta.result(ok=False, reason=text, error_class=self._problem or classify(text))]
