@@ -37,8 +37,12 @@ wheel-smoke: $(READY) ## build the wheel, install it in a clean venv, run the de
 docs: $(READY)   ## write the reference pages anew
 	$(BIN)/python tools/reference.py
 
+realcli: $(READY) ## whole loops with the real CLIs from npm and a scripted model; AGENTS="claude codex" for some
+	sh tools/realcli.sh $(AGENTS)
+	REALCLI_AGENTS="$(AGENTS)" $(BIN)/python -m pytest -n 2 -m realcli tests/realcli $(PYTEST_ARGS)
+
 lock: $(READY)   ## write requirements/dev.txt anew (needs the network)
 	sh tools/lock.sh "$(PYTHON)"
 
 clean:           ## remove all that was installed or built here
-	rm -rf $(VENV) .build dist
+	rm -rf $(VENV) .build .npm dist

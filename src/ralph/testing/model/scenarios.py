@@ -11,6 +11,8 @@ from ralph.testing.model.script import Cut, Failure, Hang, Refuse, Scenario, She
 MARKER = "<promise>COMPLETE</promise>"
 FILE = "hello.txt"
 CONTENT = "written by the scripted model\n"
+#: takes a minute; not `sleep`, which Claude refuses to wait for
+LONG_COMMAND = "timeout 60 tail -f /dev/null"
 
 _LOOK = Turn("First I look around.", "What is here? List the files, then write one.", (Shell("ls"),))
 _WRITE = Turn("Now the file.", acts=(Write(FILE, CONTENT),))
@@ -63,7 +65,7 @@ SCENARIOS: dict[str, Scenario] = {
     "cut": Scenario("every streamed answer breaks off in the middle", _WORK, Cut()),
     "hang": Scenario("requests are taken and never answered", _WORK, Hang()),
     "slow": Scenario("as success, a quarter of a second between two pieces", _WORK, pace=0.25),
-    "longtool": Scenario("a command that takes a minute, then as success", _first(acts=(Shell("sleep 60"),))),
+    "longtool": Scenario("a command that takes a minute, then as success", _first(acts=(Shell(LONG_COMMAND),))),
     "unicode": Scenario(
         "many scripts, escapes, CR LF, U+2028, an event look-alike, a line of 200 KB, output that is not UTF-8",
         (

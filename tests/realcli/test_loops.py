@@ -1,0 +1,76 @@
+"""What a scripted model makes a real agent do is what ralph must find: in the verdict, the counts and the files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ralph.testing.model.scenarios import CONTENT, FILE
+from ralph.testing.model.script import usage_of
+
+if TYPE_CHECKING:
+    from conftest import Bench
+
+pytestmark = pytest.mark.realcli
+
+#: Ends a CLI that goes on retrying; the outcome must be known by then all the same.
+_IMPATIENT = ("--idle-timeout", "60s", "--wall-timeout", "90s", "--max-failures", "1", "1")
+
+
+def test_success_completes_with_tools_usage_and_session_known(bench: Bench) -> None:
+    loop = bench.run("success", "3")
+    assert loop.code == 0, loop.shown
+    (iteration,) = loop.iterations
+    assert iteration["outcome"] == "ok"
+    assert iteration["completed"] is True
+    assert (loop.workdir / FILE).read_text() == CONTENT
+    assert iteration["tools"]["started"] == 2
+    assert iteration["tools"]["fail"] == 0
+    told = bench.real.silent_about
+    if "session" not in told:
+        assert iteration["session_id"]
+    if "usage" not in told:
+        turns = [usage_of(step) for step in range(3)]
+        assert iteration["usage"]["prompt_tokens"] == sum(t.input for t in turns)
+        assert iteration["usage"]["cached_tokens"] == sum(t.cached for t in turns)
+        assert iteration["usage"]["completion_tokens"] == sum(t.output for t in turns)
+
+
+def test_a_failing_command_is_counted_and_stops_nothing(bench: Bench) -> None:
+    loop = bench.run("failtool", "3")
+    assert loop.code == 0, loop.shown
+    (iteration,) = loop.iterations
+    assert iteration["outcome"] == "ok"
+    assert iteration["tools"]["started"] == 2
+    assert iteration["tools"]["fail"] == (1 if bench.real.tells_failed_command else 0)
+
+
+def test_a_quoted_marker_does_not_complete(bench: Bench) -> None:
+    loop = bench.run("quote", "2")
+    assert loop.code == 2, loop.shown
+    assert [i["completed"] for i in loop.iterations] == [False, False]
+    assert [i["outcome"] for i in loop.iterations] == ["ok", "ok"]
+
+
+def test_a_wrong_key_needs_a_person(bench: Bench) -> None:
+    loop = bench.run("error401", *_IMPATIENT)
+    assert loop.code == 5, loop.shown
+    assert [i["outcome"] for i in loop.iterations] == ["auth"]
+
+
+def test_too_many_requests_are_a_rate_limit(bench: Bench) -> None:
+    loop = bench.run("error429", *_IMPATIENT)
+    assert [i["outcome"] for i in loop.iterations] == ["rate_limited"], loop.shown
+    assert loop.code != 0
+
+
+def test_a_prompt_of_300_kb_reaches_the_model_whole(bench: Bench) -> None:
+    if not bench.real.long_prompt:
+        pytest.skip("it takes the prompt as one argument")
+    body = "\n".join(f"{n:06d} naïve – 日本 line of a long prompt" for n in range(7000))
+    prompt = f"BEGINNING\n{body}\nEND OF THE PROMPT"
+    assert len(prompt.encode()) > 300_000
+    loop = bench.run("success", "1", prompt=prompt + "\n")
+    assert loop.code == 0, loop.shown
+    assert any(prompt in sent for sent in loop.prompts)
