@@ -15,6 +15,8 @@ from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation, Ses
 from ralph.agents.versions import below
 from ralph.config.settings import PromptMode, Settings
 from ralph.errors import UsageError
+from ralph.prices import Prices
+from ralph.prices import find as find_prices
 from ralph.programs import which
 from ralph.transcripts import registry as transcripts
 
@@ -51,6 +53,7 @@ class Plan(msgspec.Struct, frozen=True):
     spec: AgentSpec | None = None
     #: a shell command in which {prompt} is the prompt's file
     template: str | None = None
+    prices: Prices = Prices()
 
     @property
     def settings(self) -> Settings:
@@ -68,6 +71,24 @@ class Plan(msgspec.Struct, frozen=True):
         """Names of variables that look like credentials and reach the agent."""
         known = set(self.spec.login_env) if self.spec else set()
         return sorted(n for n in self.env if n in known or _CREDENTIAL.search(n))
+
+    @property
+    def tells(self) -> tuple[str, ...]:
+        """What its output can tell; of a command of the user's own, all is possible that its format can say."""
+        if self.transcript == "plain":
+            return ()
+        return ("usage", "cost") if self.spec is None else self.spec.tells
+
+    @property
+    def cost_gap(self) -> str | None:
+        """Why its cost will not be known, as far as that can be seen before it runs."""
+        if "cost" in self.tells:
+            return None
+        if "usage" not in self.tells:
+            return f"the output of {self.title} tells neither what it costs nor how many tokens it uses"
+        model = self.settings.model
+        known = self.prices.any if model is None else self.prices.knows(model)
+        return None if known else f"{self.title} reports no cost, and no price is known for {model or 'its model'}"
 
     @property
     def idle_timeout(self) -> tuple[float, str]:
@@ -151,6 +172,12 @@ class Plan(msgspec.Struct, frozen=True):
 
 def make_plan(resolved: Resolved, workdir: Path) -> Plan:
     """Chooses the agent and how to start it. Raises UsageError; starts nothing but version probes."""
+    prices = find_prices(resolved)
+    plan = msgspec.structs.replace(_choose(resolved, workdir), prices=prices)
+    return msgspec.structs.replace(plan, resolved=with_warnings(plan.resolved, _unpriced(plan)))
+
+
+def _choose(resolved: Resolved, workdir: Path) -> Plan:
     settings = resolved.settings
     if settings.agent_cmd is not None:
         return _template_plan(resolved, workdir, settings.agent_cmd)
@@ -277,6 +304,17 @@ def _without_flags(resolved: Resolved, agent: str) -> Resolved:
         warning = f"{shown} ({origin}) is not used: ralph knows no flag of {agent} for {what}"
         resolved = msgspec.structs.replace(resolved, warnings=[*resolved.warnings, warning])
     return resolved
+
+
+def _unpriced(plan: Plan) -> list[str]:
+    """What is said before the start about a limit of cost."""
+    if not plan.settings.max_cost or "cost" in plan.tells:
+        return []
+    if plan.cost_gap is not None:
+        return [f"--max-cost cannot be enforced: {plan.cost_gap}"]
+    if plan.settings.model is not None:
+        return []
+    return [f"--max-cost is enforced only if a price is known for the model that {plan.title} uses: it reports no cost"]
 
 
 def _too_old(found: Installed) -> list[str]:

@@ -60,6 +60,7 @@ class Settings(msgspec.Struct, frozen=True):
     max_iterations: Count = 100
     max_runtime: Seconds = 0.0
     max_cost: Amount = 0.0
+    prices: str | None = None
     max_tokens: Count = 0
     max_failures: Count = 5
     idle_timeout: Seconds = 900.0
@@ -252,12 +253,13 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "max_cost",
-        "Stop when the agent's reported cost reaches this many dollars [default: no limit].",
+        "Stop when the cost, as the agent reports it or by your prices, reaches this many dollars [default: no limit].",
         ("--max-cost",),
         "USD",
         ("event_loop.max_cost_usd",),
         group="Limits",
     ),
+    Option("prices", "A file with the prices of models [default: prices.toml beside your own ralph.yml]."),
     Option(
         "max_tokens",
         "Stop when this many tokens were used [default: no limit].",

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ralph.loop.costs import Cost, CostOf
 from ralph.loop.signals import FinalMessage, Markers
 from ralph.transcripts.events import (
     Meta,
@@ -62,7 +63,7 @@ def known_total(usage: Usage) -> int | None:
 class Observation:
     """Feed it every event of an iteration, in order."""
 
-    def __init__(self, markers: Markers) -> None:
+    def __init__(self, markers: Markers, cost_of: CostOf | None = None) -> None:
         self.message = FinalMessage(markers)
         self.spoke = False
         self.last_words = ""
@@ -73,6 +74,8 @@ class Observation:
         self.open_tools: dict[str, str] = {}
         self.usage = Usage()
         self.usage_seen = False
+        self.cost = Cost(cost_of)
+        self.model: str | None = None
         self.session_id: str | None = None
         self.error: dict[str, Any] | None = None
         self.result: dict[str, Any] | None = None
@@ -81,6 +84,11 @@ class Observation:
         self.parse_errors = 0
         #: the CLI's own retry that nothing has followed yet
         self.retrying: dict[str, Any] | None = None
+
+    @property
+    def spent(self) -> Usage:
+        """The usage, with its cost by the price table if the agent names none."""
+        return msgspec.structs.replace(self.usage, cost_usd=self.cost.usd)
 
     def feed(self, events: list[TranscriptEvent]) -> None:
         for event in events:
@@ -129,6 +137,7 @@ class Observation:
             case UsageEvent(usage=usage):
                 self.usage = add_usage(self.usage, usage)
                 self.usage_seen = True
+                self.cost.add(usage if usage.model else msgspec.structs.replace(usage, model=self.model))
             case Meta(meta=fields):
                 self._meta(fields)
 
@@ -137,6 +146,8 @@ class Observation:
             case Kind.SESSION:
                 session = fields.get("session_id")
                 self.session_id = session if isinstance(session, str) else self.session_id
+                model = fields.get("model")
+                self.model = model if isinstance(model, str) else self.model
             case Kind.ERROR if fields.get("fatal", True):
                 self.error = fields
             case Kind.RESULT:

@@ -103,7 +103,7 @@ class Recorder:
         limits, before, run_started = self.budget
         if not (limits.runtime or limits.cost or limits.tokens):
             return None
-        used = add_usage(before, self.observation.usage)
+        used = add_usage(before, self.observation.spent)
         now = time.monotonic()
         reason = budget_reached(limits, used, now - run_started)
         if reason is None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.journal.layout import RunPaths
+    from ralph.loop.costs import RunCosts
     from ralph.loop.decide import Step
     from ralph.loop.limits import Limits
     from ralph.loop.observe import Observation
@@ -87,7 +88,8 @@ def iteration_end(finished: Finished, step: Step, capabilities: Capabilities) ->
         "session_id": seen.session_id,
         "resets_at": seen.resets_at,
         "retry_after": seen.retry_after,
-        "usage": msgspec.to_builtins(seen.usage) if seen.usage_seen else None,
+        "usage": msgspec.to_builtins(seen.spent) if seen.usage_seen else None,
+        "cost_from": seen.cost.source.value if seen.cost.source else None,
         "tools": msgspec.to_builtins(seen.tools),
         "files": len(finished.changes.files),
         "commits": finished.changes.commits,
@@ -99,7 +101,7 @@ def iteration_end(finished: Finished, step: Step, capabilities: Capabilities) ->
     if capabilities.supports_tool_events and seen.tools.started:
         fields["actions"] = describe_tools(seen)
     if capabilities.supports_usage_events and seen.usage_seen:
-        fields["report"] = describe_usage(seen.usage)
+        fields["report"] = describe_usage(seen.spent)
     return Meta({k: v for k, v in fields.items() if v is not None})
 
 
@@ -164,6 +166,7 @@ def run_end(
 ) -> Meta:
     usage: Usage = facts["usage"]
     missing: int = facts["usage_missing"]
+    costs: RunCosts = facts["costs"]
     tokens = known_total(usage)
     partly = f" (not reported in {missing} of {facts['iterations']} iterations)" if missing else ""
     assert step.end is not None
@@ -174,7 +177,7 @@ def run_end(
         "Tokens": "unknown"
         if tokens is None
         else describe_usage(msgspec.structs.replace(usage, cost_usd=None)) + partly,
-        "Cost": "unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}{partly}",
+        "Cost": costs.describe(usage.cost_usd, facts["iterations"]),
         "Changed": _files(changes),
         "Journal": _relative(paths.root, _here()),
         "Next": _next_step(step.end.value, f"ralph show{_from_here(workdir)} {paths.run_id}"),
@@ -188,6 +191,7 @@ def run_end(
             "iterations": facts["iterations"],
             "seconds": round(facts["seconds"], 3),
             "usage": msgspec.to_builtins(usage),
+            "cost": costs.facts(usage.cost_usd),
             "files": changes.files[:1000] if changes else [],
             "commits": changes.commits if changes else 0,
             "summary": summary,

@@ -9,7 +9,7 @@ import msgspec
 
 from ralph.config.durations import format_duration
 from ralph.errors import RalphError, RunError, UsageError
-from ralph.loop import progress, report
+from ralph.loop import costs, progress, report
 from ralph.loop.decide import EXIT_CODES, End, Facts, Step, decide, is_failure
 from ralph.loop.gates import Gates
 from ralph.loop.judge import Verdict, judge
@@ -80,6 +80,8 @@ class Loop:
         self.started = time.monotonic()
         self.usage = Usage()
         self.usage_missing = 0
+        self.costs = costs.RunCosts()
+        self.cost_of = costs.pricing(plan)
         self.failures = 0
         self.claims = 0
         self.iteration = 0
@@ -160,7 +162,7 @@ class Loop:
         prompt_file, *raw = self.journal.begin_iteration(self.iteration, text.encode("utf-8", "surrogateescape"))
         self.emit([report.iteration_start(self.iteration, self.limits.iterations, text, self.prompt.shown)])
         adapter = SafeAdapter(registry.create(self.plan.transcript, prompt=text))
-        seen = Observation(self.markers)
+        seen = Observation(self.markers, self.cost_of)
         recorder = Recorder(adapter, seen, (raw[0], raw[1]), self.emit, pty=self._pty)
         recorder.budget = (self.limits, self.usage, self.started)
         recorder.on_tick = lambda: self.screen.status(self._status(recorder))
@@ -173,7 +175,8 @@ class Loop:
             recorder.finish()
         if ended.kind is EndKind.NOT_STARTED and not self.plan.workdir.is_dir():
             raise RunError(f"the working directory is gone: {self.plan.workdir}")
-        self.usage = add_usage(self.usage, seen.usage)
+        self.usage = add_usage(self.usage, seen.spent)
+        self.costs.add(seen.cost)
         self.usage_missing += not seen.usage_seen
         verdict = judge(ended, seen, structured=adapter.structured)
         self.sessions.after(ticket, seen.session_id, verdict, prompt_file.with_name("stdout.raw"))
@@ -219,8 +222,13 @@ class Loop:
             self.note(f"these processes could not be ended: {', '.join(ended.left)}")
         if recorder.looks_like_rtf1:
             self.note("this output looks like RTF1; --transcript rtf1 would understand it")
-        if self.iteration == 1 and self.limits.cost and recorder.observation.usage.cost_usd is None:
-            self.note("--max-cost cannot be enforced: this agent did not report what it costs")
+        if (
+            self.iteration == 1
+            and self.limits.cost
+            and recorder.observation.cost.usd is None
+            and not self.plan.cost_gap
+        ):
+            self.note(costs.not_enforced(recorder.observation.usage.model or self.plan.settings.model))
         if self.iteration == 1 and self.limits.tokens and known_total(recorder.observation.usage) is None:
             self.note("--max-tokens cannot be enforced: this agent did not report its tokens")
 
@@ -239,7 +247,7 @@ class Loop:
 
     def _status(self, recorder: Recorder) -> Status:
         now = time.monotonic()
-        usage = add_usage(self.usage, recorder.observation.usage)
+        usage = add_usage(self.usage, recorder.observation.spent)
         return Status(
             iteration=self.iteration,
             maximum=self.limits.iterations,
@@ -268,6 +276,7 @@ class Loop:
             "seconds": time.monotonic() - self.started,
             "usage": self.usage,
             "usage_missing": self.usage_missing,
+            "costs": self.costs,
         }
         code = EXIT_CODES[step.end]
         self.emit([report.run_end(step, code, facts, changes, self.journal.paths, self.plan.workdir)])
