@@ -41,7 +41,7 @@ def configuration() -> str:
         "strength. `ralph config` shows what holds and where each value came from; `ralph config --schema` is a JSON",
         "schema for editors.",
         "",
-        "Of several keys for one setting the first wins. Times are seconds, or like `90s`, `15m`, `1h30m`. 0: no limit.",
+        "Of several keys for one setting the first wins. Times are in seconds or `90s`, `15m`, `1h30m`. 0: no limit.",
         "",
         "| keys in ralph.yml | flag | variable | default | |",
         "|---|---|---|---|---|",

@@ -240,7 +240,9 @@ def test_no_descriptor_but_the_first_three_reaches_the_child(runner: Runner) -> 
 def test_signals_are_as_a_shell_would_give_them(runner: Runner) -> None:
     """None ignored, none blocked: a `yes | head` in the agent must end."""
     assert runner.run("grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status").status == 0
-    values = {line.split(":")[0]: int(line.split()[1], 16) for line in runner.sink.out.decode().splitlines()}
+    # Those above 31 are real-time signals; 32 and 33 belong to the C library, which nobody can reset.
+    ours = (1 << 31) - 1
+    values = {line.split(":")[0]: int(line.split()[1], 16) & ours for line in runner.sink.out.decode().splitlines()}
     assert values == {"SigBlk": 0, "SigIgn": 0}
 
 

@@ -51,7 +51,8 @@ def test_one_that_ignores_term_and_has_a_child_in_another_session(runner: Runner
 
 def test_what_a_finished_command_left_is_ended_and_named(runner: Runner, mark: str) -> None:
     ended = runner.bash("sleep 600 >/dev/null 2>&1 & exit 0")
-    assert (ended.kind, ended.status, ended.strays) == (EndKind.EXITED, 0, ("sleep",))
+    assert (ended.kind, ended.status) == (EndKind.EXITED, 0)
+    assert ended.strays in (("sleep",), ("bash",))  # it may not have come to its exec yet
     assert marked(mark).keys() <= _keepers(runner)
 
 
