@@ -39,7 +39,7 @@ docs: $(READY)   ## write the reference pages anew
 
 realcli: $(READY) ## whole loops with the real CLIs from npm and a scripted model; AGENTS="claude codex" for some
 	sh tools/realcli.sh $(AGENTS)
-	REALCLI_AGENTS="$(AGENTS)" $(BIN)/python -m pytest -n 2 -m realcli tests/realcli $(PYTEST_ARGS)
+	REALCLI_AGENTS="$(AGENTS)" $(BIN)/python -m pytest -n 2 --dist loadgroup -m realcli tests/realcli $(PYTEST_ARGS)
 
 lock: $(READY)   ## write requirements/dev.txt anew (needs the network)
 	sh tools/lock.sh "$(PYTHON)"

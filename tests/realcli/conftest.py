@@ -26,7 +26,12 @@ BOUND = 150
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "real" in metafunc.fixturenames:
         agents = chosen(os.environ.get("REALCLI_AGENTS"))
-        metafunc.parametrize("real", agents, ids=[a.folder for a in agents])
+        metafunc.parametrize("real", [pytest.param(a, id=a.folder, marks=_marks(a)) for a in agents])
+
+
+def _marks(agent: RealAgent) -> list[pytest.MarkDecorator]:
+    """Two at a time of one with a fixed port would meet there (`--dist loadgroup`)."""
+    return [pytest.mark.xdist_group(agent.folder)] if agent.alone else []
 
 
 class Loop:
@@ -94,7 +99,9 @@ def bench(real: RealAgent, repo: Path, monkeypatch: pytest.MonkeyPatch) -> Bench
     if not real.bin.is_dir():
         pytest.fail(f"{real.folder} is not installed here: `make realcli AGENTS={real.agent}` does it")
     for name in list(os.environ):
-        if name.startswith(("ANTHROPIC_", "CLAUDE", "OPENAI_", "GEMINI_", "GOOGLE_", "CODEX_", "OPENCODE")):
+        if name.startswith(
+            ("ANTHROPIC_", "CLAUDE", "OPENAI_", "GEMINI_", "GOOGLE_", "CODEX_", "OPENCODE", "COPILOT_", "GOOSE_")
+        ):
             monkeypatch.delenv(name)
     assert MARK not in os.environ
     return Bench(real, repo, monkeypatch)

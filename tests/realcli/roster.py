@@ -32,6 +32,8 @@ class RealAgent:
     long_prompt: bool = True
     #: whether a tool call whose command exits with 3 counts as failed in what it prints
     tells_failed_command: bool = True
+    #: every run of it wants the same port
+    alone: bool = False
 
     @property
     def bin(self) -> Path:
@@ -194,7 +196,7 @@ ROSTER = (
     RealAgent("copilot", _copilot, "copilot", silent_about=frozenset({"usage"})),
     RealAgent("qwen", _qwen, "qwen"),
     RealAgent("pi", _pi, "pi", model="scripted/scripted-model"),
-    RealAgent("cline", _cline, "cline", silent_about=frozenset({"session"}), long_prompt=False),
+    RealAgent("cline", _cline, "cline", silent_about=frozenset({"session"}), long_prompt=False, alone=True),
     RealAgent("goose", _goose, "goose", silent_about=frozenset({"session"})),
     RealAgent("droid", _droid, "droid", model="custom:scripted-model"),
     RealAgent("kimi", _kimi, "kimi", silent_about=frozenset({"usage"}), long_prompt=False),
