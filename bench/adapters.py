@@ -1,0 +1,108 @@
+"""(f) Transcript adapters against bare msgspec, which decodes the same lines and builds the same events."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import sys
+import time
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from bench.measure import MB
+from bench.sessions import SESSIONS, Session
+from bench.table import Row
+from ralph.transcripts import registry
+from ralph.transcripts.events import Text, ToolOutput, TranscriptEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_RATIO = 0.6
+_SPEED = 30.0
+
+#: How to build an event: its class, the class of what it holds, and the arguments of the innermost.
+_Recipe: TypeAlias = "tuple[Any, Any, tuple[Any, ...], tuple[Any, ...]]"
+
+
+def measure(*, quick: bool) -> list[Row]:
+    size, rounds = (1 * MB, 3) if quick else (6 * MB, 7)
+    rows = []
+    for session in SESSIONS:
+        sys.stderr.write(f"  {session.adapter}, {session.form}\n")
+        rows.append(_row(session, session.lines(size), rounds))
+    return rows
+
+
+def _row(session: Session, lines: list[str], rounds: int) -> Row:
+    what = f"{session.adapter}, {session.form}"
+    megabytes = sum(len(line.encode()) + 1 for line in lines) / MB
+    recipes = _recipes(session, lines) if session.json else []
+    gc.collect()
+    gc.set_threshold(50_000)  # as in a run
+    gc.freeze()  # else the search for cycles would look through the material again and again
+    ours: list[float] = []
+    bare: list[float] = []
+    for _ in range(rounds):
+        ours.append(_timed(lambda: _feed(session, lines)))
+        if session.json:
+            bare.append(_timed(lambda: _bare(lines, recipes)))
+    gc.unfreeze()
+    speed = megabytes / statistics.median(ours)
+    note = f"{len(lines):,} lines of {megabytes * MB / len(lines):.0f} bytes"
+    if not session.json:
+        return Row("f", what, f"{speed:.0f} MB/s", f"≥ {_SPEED:.0f} MB/s", speed >= _SPEED, note)
+    # The quickest of each: whatever else the machine does makes a round slower, never quicker.
+    share = min(bare) / min(ours)
+    return Row(
+        "f",
+        what,
+        f"{share:.0%}, {speed:.0f} MB/s",
+        f"≥ {_RATIO:.0%}, ≥ {_SPEED:.0f} MB/s",
+        share >= _RATIO and speed >= _SPEED,
+        f"{note}; bare msgspec {megabytes / statistics.median(bare):.0f} MB/s",
+    )
+
+
+def _timed(work: Callable[[], None]) -> float:
+    """In CPU seconds: nothing here waits, and other programs do not count."""
+    before = time.process_time()
+    work()
+    return time.process_time() - before
+
+
+def _feeder(session: Session) -> Callable[[str], list[TranscriptEvent]]:
+    adapter = registry.create(session.adapter)
+    return adapter.feed_stderr if session.stderr else adapter.feed
+
+
+def _feed(session: Session, lines: list[str]) -> None:
+    feed = _feeder(session)
+    for line in lines:
+        feed(line)
+
+
+def _bare(lines: list[str], recipes: list[list[_Recipe]]) -> None:
+    """As little as any adapter could do: decode the line, put its events into a list."""
+    decode = msgspec.json.decode
+    for line, parts in zip(lines, recipes, strict=True):
+        decode(line)
+        events = []
+        for outer, inner, arguments, rest in parts:
+            events.append(outer(inner(*arguments), *rest) if inner else outer(*arguments))
+
+
+def _recipes(session: Session, lines: list[str]) -> list[list[_Recipe]]:
+    feed = _feeder(session)
+    return [[_recipe(event) for event in feed(line)] for line in lines]
+
+
+def _recipe(event: TranscriptEvent) -> _Recipe:
+    if isinstance(event, Text):
+        return Text, None, (event.tag, event.text), ()
+    inner = next(getattr(event, name) for name in ("tool", "usage", "meta") if hasattr(event, name))
+    rest = (event.text,) if isinstance(event, ToolOutput) else ()
+    if isinstance(inner, msgspec.Struct):
+        return type(event), type(inner), tuple(getattr(inner, f) for f in inner.__struct_fields__), rest
+    return type(event), dict, (inner,), rest
