@@ -196,7 +196,7 @@ ROSTER = (
     RealAgent("copilot", _copilot, "copilot", silent_about=frozenset({"usage"})),
     RealAgent("qwen", _qwen, "qwen"),
     RealAgent("pi", _pi, "pi", model="scripted/scripted-model"),
-    RealAgent("cline", _cline, "cline", silent_about=frozenset({"session"}), long_prompt=False, alone=True),
+    RealAgent("cline", _cline, "cline", silent_about=frozenset({"session", "resume"}), long_prompt=False, alone=True),
     RealAgent("goose", _goose, "goose", silent_about=frozenset({"session"})),
     RealAgent("droid", _droid, "droid", model="custom:scripted-model"),
     RealAgent("kimi", _kimi, "kimi", silent_about=frozenset({"usage"}), long_prompt=False),

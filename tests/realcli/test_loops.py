@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ralph.testing.model.scenarios import CONTENT, FILE
+from ralph.testing.model.scenarios import CONTENT, FILE, SCENARIOS
 from ralph.testing.model.script import usage_of
 
 if TYPE_CHECKING:
@@ -74,3 +75,19 @@ def test_a_prompt_of_300_kb_reaches_the_model_whole(bench: Bench) -> None:
     loop = bench.run("success", "1", prompt=prompt + "\n")
     assert loop.code == 0, loop.shown
     assert any(prompt in sent for sent in loop.prompts)
+
+
+def test_a_continued_session_knows_what_was_said_and_counts_nothing_twice(bench: Bench) -> None:
+    if "resume" in bench.real.silent_about:
+        pytest.skip("its sessions cannot be continued without a terminal")
+    loop = bench.run("quote", "--continue-session", "2")
+    assert loop.code == 2, loop.shown
+    first, second = loop.iterations
+    assert [first["outcome"], second["outcome"]] == ["ok", "ok"]
+    said_before = [SCENARIOS["quote"].turns[-1].text in json.dumps(r.body) for r in loop.requests if r.main]
+    assert said_before == [False, False, True, True]
+    if "session" not in bench.real.silent_about:
+        assert first["session_id"] == second["session_id"]
+    if "usage" not in bench.real.silent_about:
+        for iteration in (first, second):
+            assert iteration["usage"]["prompt_tokens"] == usage_of(0).input + usage_of(1).input
