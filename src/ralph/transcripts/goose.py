@@ -48,6 +48,7 @@ class GooseAdapter(JsonAdapter):
         self._words = DeltaLines(Tag.AI)
         self._thoughts = DeltaLines(Tag.THINK)
         self._thought: list[str] = []  # the fragments of the current thought: some providers repeat it whole
+        self._flow: str | None = None  # the type of the blocks that are coming, if they are a model's fragments
         self._message: str | None = None  # the id of the message that is coming in fragments
         self._session = False
         self._model: str | None = None
@@ -84,6 +85,11 @@ class GooseAdapter(JsonAdapter):
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
+        if self._flow is not None:
+            fragment = self._fragment(value)
+            if fragment is not None:
+                return self._words.feed(fragment) if self._flow == "text" else self._think(fragment)
+            self._flow = None
         kind = value.get("type")
         handler = self._handlers.get(kind) if isinstance(kind, str) else None
         if handler is not None:
@@ -156,6 +162,20 @@ class GooseAdapter(JsonAdapter):
 
     # -- stream-json
 
+    def _fragment(self, value: dict[str, Any]) -> str | None:
+        """The short way for most lines: one more piece of the same text or thought (its key is named as its type)."""
+        message = value.get("message")
+        if type(message) is not dict or message.get("id") != self._message:
+            return None
+        content, metadata = message.get("content"), message.get("metadata")
+        if type(content) is not list or len(content) != 1 or type(metadata) is not dict or "inference" not in metadata:
+            return None
+        block = content[0]
+        if type(block) is not dict or block.get("type") != self._flow:
+            return None
+        text = block.get(self._flow)
+        return text if type(text) is str else None
+
     def _on_message(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         message = value.get("message")
         if not isinstance(message, dict):
@@ -175,6 +195,9 @@ class GooseAdapter(JsonAdapter):
             self._model = get_str(metadata["inference"], "requestedModel", "model") or self._model
         for block in blocks:
             events += self._block(block, message.get("role"), metadata)
+        if len(blocks) == 1 and self._message is not None and "inference" in metadata:
+            kind = get_str(blocks[0], "type")
+            self._flow = kind if kind in ("text", "thinking") and message.get("role") == "assistant" else None
         return events
 
     def _block(self, block: Any, role: Any, metadata: dict[str, Any]) -> list[TranscriptEvent]:
@@ -217,7 +240,8 @@ class GooseAdapter(JsonAdapter):
         return [*self._thoughts.flush(), *self._words.feed(text)]
 
     def _think(self, text: str) -> list[TranscriptEvent]:
-        if self._thought and len(self._thought) > 1 and text == "".join(self._thought):
+        known = self._thoughts.length
+        if known and len(text) == known and len(self._thought) > 1 and text == "".join(self._thought):
             return self._thoughts.flush()
         self._thought.append(text)
         return self._thoughts.feed(text)

@@ -167,17 +167,17 @@ class KimiAdapter(JsonAdapter):
     # -- stream-json
 
     def _assistant(self, value: dict[str, Any]) -> list[TranscriptEvent]:
-        calls = get_list(value, "tool_calls")
         events: list[TranscriptEvent] = []
-        thought = get_str(value, "reasoning_content")
-        if thought is not None:
-            events.append(Text(Tag.THINK, thought))
-        match value.get("content"):
-            case str(text) if text:
-                events.append(_words(text))
-            case list(parts):
-                for part in parts:
-                    events += _part(part)
+        if "reasoning_content" in value:
+            thought = get_str(value, "reasoning_content")
+            events += [] if thought is None else [Text(Tag.THINK, thought)]
+        content = value.get("content")
+        if isinstance(content, str):
+            if content:
+                events.append(_words(content))
+        elif isinstance(content, list):
+            events += [event for event in map(_part, content) if event is not None]
+        calls = get_list(value, "tool_calls") if "tool_calls" in value else []
         for call in calls:
             function = get_dict(call, "function")
             identity = get_str(call, "id")
@@ -233,18 +233,21 @@ def _first(lines: list[str]) -> str:
 
 
 def _words(text: str) -> Text:
-    return Text(Tag.SYS if _HOOK.match(text) else Tag.AI, text.removesuffix("\n"))
+    hook = " hook" in text[:60] and _HOOK.match(text) is not None
+    return Text(Tag.SYS if hook else Tag.AI, text.removesuffix("\n"))
 
 
-def _part(part: Any) -> list[TranscriptEvent]:
-    match part:
-        case {"type": "text", "text": str(text)}:
-            return [_words(text)] if text else []
-        case {"type": "think", "think": str(text)}:
-            return [Text(Tag.THINK, text.removesuffix("\n"))] if text else []
-        case str(text):
-            return [_words(text)] if text else []
-    return [meta.unknown(part)]
+def _part(part: Any) -> TranscriptEvent | None:
+    if isinstance(part, str):
+        return _words(part) if part else None
+    if isinstance(part, dict):
+        text = part.get("text")
+        if part.get("type") == "text" and isinstance(text, str):
+            return _words(text) if text else None
+        thought = part.get("think")
+        if isinstance(thought, str):
+            return Text(Tag.THINK, thought.removesuffix("\n")) if thought else None
+    return meta.unknown(part)
 
 
 def _text(content: Any) -> str:
