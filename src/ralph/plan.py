@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ralph.agents.compose import arguments, choose_invocation
-from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation, SessionFlags
+from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation
 from ralph.agents.versions import below
 from ralph.config.settings import PromptMode, Settings
 from ralph.errors import UsageError
@@ -23,6 +23,7 @@ from ralph.transcripts import registry as transcripts
 if TYPE_CHECKING:
     from ralph.agents.detect import Installed
     from ralph.config.layers import Resolved
+    from ralph.loop.signals import SignalReader
 
 _CREDENTIAL = re.compile(
     r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|AUTH|PAT)(_|$)"
@@ -31,11 +32,49 @@ _CREDENTIAL = re.compile(
 )
 
 
+class SessionMode(StrEnum):
+    FRESH = "fresh"
+    #: with the id that the agent tells
+    RESUME = "resume"
+    #: with an id that we choose at the start
+    NAME = "name"
+
+
 class Launch(msgspec.Struct, frozen=True):
-    """One command line, exactly."""
+    """One command line, exactly. `env` is added to the plan's."""
 
     argv: list[str]
     stdin: bytes | None
+    env: dict[str, str] = {}
+
+
+class Launcher:
+    """Starts an agent that is not a spec: a script, a driver, a provider of another convention."""
+
+    #: in words, for `--dry-run`
+    delivery = ""
+    #: whether it can go on with a session
+    resumes = False
+
+    def launch(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> Launch:
+        """The command for a prompt; a UsageError if it cannot be delivered."""
+        raise NotImplementedError
+
+    def reader(self) -> SignalReader | None:
+        """How this convention says that it is done; None: by the usual markers."""
+        return None
+
+    def find_session(self, stdout: Path) -> str | None:
+        """The session id in a recording, where this convention knows better than the adapter."""
+        return None
+
+    def fallback_session(self, stdout: Path) -> str | None:
+        """The last resort for a session id."""
+        return None
+
+    def help_for(self, outcome: str) -> str | None:
+        """What a person should do about an outcome, in the convention's own words."""
+        return None
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -53,6 +92,9 @@ class Plan(msgspec.Struct, frozen=True):
     spec: AgentSpec | None = None
     #: a shell command in which {prompt} is the prompt's file
     template: str | None = None
+    launcher: Launcher | None = None
+    #: which convention's files this run follows, and why
+    dialect: str | None = None
     prices: Prices = Prices()
 
     @property
@@ -60,11 +102,16 @@ class Plan(msgspec.Struct, frozen=True):
         return self.resolved.settings
 
     @property
-    def session_flags(self) -> SessionFlags | None:
-        """How to go on with the agent's session, if that is wanted and possible."""
-        if not self.settings.continue_session or self.spec is None:
-            return None
-        return self.invocation.session or self.spec.session
+    def session_mode(self) -> SessionMode:
+        """Whether the agent's session is gone on with, if that is wanted and possible."""
+        if not self.settings.continue_session:
+            return SessionMode.FRESH
+        if self.launcher is not None:
+            return SessionMode.RESUME if self.launcher.resumes else SessionMode.FRESH
+        flags = self.invocation.session or self.spec.session if self.spec else None
+        if flags is None:
+            return SessionMode.FRESH
+        return SessionMode.NAME if flags.start else SessionMode.RESUME
 
     @property
     def credentials(self) -> list[str]:
@@ -125,6 +172,8 @@ class Plan(msgspec.Struct, frozen=True):
 
     def launch(self, prompt: str, prompt_file: Path, session: str | None = None, *, resume: bool = False) -> Launch:
         """The command for a prompt; a UsageError if it cannot be delivered."""
+        if self.launcher is not None:
+            return self.launcher.launch(prompt, prompt_file, session, resume=resume)
         data = prompt.encode("utf-8", "surrogateescape")
         base = self.base_for(session, resume=resume)
         if self.template is not None:
@@ -160,6 +209,8 @@ class Plan(msgspec.Struct, frozen=True):
     @property
     def delivery(self) -> str:
         """In words, for `--dry-run`."""
+        if self.launcher is not None:
+            return self.launcher.delivery
         if self.template is not None:
             return "as a file, named in the command" if "{prompt}" in self.template else "on stdin"
         flag = f" after {self.invocation.prompt_flag}" if self.invocation.prompt_flag else ""
@@ -249,8 +300,6 @@ def _spec_plan(resolved: Resolved, workdir: Path) -> Plan:
         spec = registry.get(settings.agent, workdir)
         program = _program(resolved, workdir, f"the command for {spec.title},")
         found = detect.Installed(spec, program, detect.probe(spec, program)[1])
-    elif settings.agent == "demo":
-        found = detect.Installed(registry.get("demo"), sys.executable, None)
     else:
         found = detect.explicit(settings.agent, workdir)
     return plan_for(with_warnings(resolved, registry.warnings()), workdir, found)
@@ -269,9 +318,16 @@ def plan_for(resolved: Resolved, workdir: Path, found: Installed) -> Plan:
     environment = _environment() | invocation.env
     for variable in spec.unset_env:
         environment.pop(variable, None)
+    _check_environment(spec, environment)
     return Plan(
         resolved, workdir, spec.name, spec.title, found.version, base, invocation, environment, name, why, spec=spec
     )
+
+
+def _check_environment(spec: AgentSpec, environment: dict[str, str]) -> None:
+    for variable, what in spec.needs_env.items():
+        if not environment.get(variable, "").strip():
+            raise UsageError(f"{spec.title} needs the environment variable {variable}: {what}")
 
 
 def _check_sessions(resolved: Resolved, spec: AgentSpec, invocation: Invocation) -> Resolved:

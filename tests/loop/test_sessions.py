@@ -6,66 +6,66 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ralph.agents.spec import SessionFlags
 from ralph.loop.judge import Outcome, Verdict
 from ralph.loop.sessions import Sessions, Ticket, find_session_id
 from ralph.loop.signals import Claim, Signal
+from ralph.plan import SessionMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
     from subprocess import CompletedProcess
 
-TELLS = SessionFlags(resume=("--resume", "{session}"))
-NAMED = SessionFlags(resume=("-n", "{session}", "-r"), start=("-n", "{session}"))
+TELLS = SessionMode.RESUME
+NAMED = SessionMode.NAME
 
 
 def verdict(outcome: Outcome = Outcome.OK) -> Verdict:
     return Verdict(outcome, "", Claim(Signal.NONE, ""))
 
 
-def test_without_the_wish_there_is_no_session(tmp_path: Path) -> None:
-    sessions = Sessions(None, 0)
-    sessions.after(Ticket(), "abc", verdict(), tmp_path / "none")
+def test_without_the_wish_there_is_no_session() -> None:
+    sessions = Sessions(SessionMode.FRESH, 0)
+    sessions.after(Ticket(), "abc", verdict())
     assert sessions.next() == Ticket()
 
 
-def test_the_id_that_the_agent_told_is_resumed(tmp_path: Path) -> None:
+def test_the_id_that_the_agent_told_is_resumed() -> None:
     sessions = Sessions(TELLS, 0)
     first = sessions.next()
     assert first == Ticket()
-    sessions.after(first, "abc", verdict(), tmp_path / "none")
+    sessions.after(first, "abc", verdict())
     assert sessions.next() == Ticket("abc", resume=True)
 
 
-def test_an_agent_that_tells_no_id_gets_one_from_us(tmp_path: Path) -> None:
+def test_an_agent_that_tells_no_id_gets_one_from_us() -> None:
     sessions = Sessions(NAMED, 0)
     first = sessions.next()
     assert first.session
     assert not first.resume
-    sessions.after(first, None, verdict(), tmp_path / "none")
+    sessions.after(first, None, verdict())
     assert sessions.next() == Ticket(first.session, resume=True)
 
 
-def test_a_session_that_is_too_old_is_not_resumed(tmp_path: Path) -> None:
+def test_a_session_that_is_too_old_is_not_resumed() -> None:
     sessions = Sessions(TELLS, expiry=100, now=0)
-    sessions.after(sessions.next(now=0), "abc", verdict(), tmp_path / "none")
+    sessions.after(sessions.next(now=0), "abc", verdict())
     assert sessions.next(now=99) == Ticket("abc", resume=True)
     assert sessions.next(now=101) == Ticket()
 
 
 @pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.EMPTY, Outcome.CONTEXT_EXCEEDED])
-def test_a_resumed_session_that_fails_is_given_up(tmp_path: Path, outcome: Outcome) -> None:
+def test_a_resumed_session_that_fails_is_given_up(outcome: Outcome) -> None:
     sessions = Sessions(TELLS, 0)
-    sessions.after(sessions.next(), "abc", verdict(), tmp_path / "none")
-    sessions.after(sessions.next(), None, verdict(outcome), tmp_path / "none")
+    sessions.after(sessions.next(), "abc", verdict())
+    sessions.after(sessions.next(), None, verdict(outcome))
     assert sessions.next() == Ticket()
 
 
-def test_a_session_outlives_a_busy_provider(tmp_path: Path) -> None:
+def test_a_session_outlives_a_busy_provider() -> None:
     sessions = Sessions(TELLS, 0)
-    sessions.after(sessions.next(), "abc", verdict(), tmp_path / "none")
-    sessions.after(sessions.next(), None, verdict(Outcome.RATE_LIMITED), tmp_path / "none")
+    sessions.after(sessions.next(), "abc", verdict())
+    sessions.after(sessions.next(), None, verdict(Outcome.RATE_LIMITED))
     assert sessions.next() == Ticket("abc", resume=True)
 
 

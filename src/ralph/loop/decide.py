@@ -9,6 +9,7 @@ import msgspec
 
 from ralph.loop.judge import NEEDS_PERSON, Outcome, Verdict
 from ralph.loop.limits import Limits, budget_reached
+from ralph.loop.signals import Signal
 
 if TYPE_CHECKING:
     from ralph.transcripts.events import Usage
@@ -92,6 +93,8 @@ def decide(facts: Facts, limits: Limits, confirmations: int) -> Step:
         return Step(End.COMPLETE, verdict.completion_why + times + _verified(facts.checks))
     if verdict.replan and facts.trespass is None:
         return Step(End.REPLAN, verdict.completion_why)
+    if verdict.outcome is Outcome.FAILED and verdict.claim.signal is Signal.FAILED:
+        return Step(End.FAILED, verdict.why)
     if verdict.outcome in NEEDS_PERSON:
         return Step(End.NEEDS_PERSON, f"{verdict.why} — {_HELP[verdict.outcome]}")
     if limits.failures and facts.failures_in_a_row >= limits.failures:

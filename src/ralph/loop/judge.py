@@ -36,6 +36,10 @@ class Outcome(StrEnum):
 NEEDS_PERSON = frozenset({Outcome.AUTH, Outcome.QUOTA, Outcome.PERMISSION_DENIED, Outcome.QUESTION})
 
 
+#: What the agent says of itself, where its process ended well.
+_SAID = {Signal.TASK_FAILED: Outcome.FAILED, Signal.FAILED: Outcome.FAILED, Signal.QUESTION: Outcome.QUESTION}
+
+
 class Verdict(msgspec.Struct, frozen=True):
     outcome: Outcome
     why: str
@@ -59,7 +63,10 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def judge(ended: Ended, seen: Observation, *, structured: bool) -> Verdict:
     outcome, why = _outcome(ended, seen)
-    return Verdict(outcome, why, seen.message.claim(structured=structured))
+    claim = seen.message.claim(structured=structured)
+    if outcome is Outcome.OK and claim.signal in _SAID:
+        return Verdict(_SAID[claim.signal], claim.why, claim)
+    return Verdict(outcome, why, claim)
 
 
 def _outcome(ended: Ended, seen: Observation) -> tuple[Outcome, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ralph.loop.costs import Cost, CostOf
-from ralph.loop.signals import FinalMessage, Markers
+from ralph.loop.signals import FinalMessage, Markers, SignalReader
 from ralph.transcripts.events import (
     Meta,
     Tag,
@@ -63,8 +63,8 @@ def known_total(usage: Usage) -> int | None:
 class Observation:
     """Feed it every event of an iteration, in order."""
 
-    def __init__(self, markers: Markers, cost_of: CostOf | None = None) -> None:
-        self.message = FinalMessage(markers)
+    def __init__(self, markers: Markers | SignalReader, cost_of: CostOf | None = None) -> None:
+        self.message: SignalReader = FinalMessage(markers) if isinstance(markers, Markers) else markers
         self.spoke = False
         self.last_words = ""
         self.plan = ""

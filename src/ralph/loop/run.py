@@ -16,8 +16,9 @@ from ralph.loop.judge import Verdict, judge
 from ralph.loop.limits import Limits
 from ralph.loop.observe import Observation, add_usage, known_total
 from ralph.loop.record import Recorder
-from ralph.loop.sessions import Sessions
+from ralph.loop.sessions import Sessions, session_of
 from ralph.loop.signals import Markers
+from ralph.plan import SessionMode
 from ralph.runners.process import Command, Deadlines, Ended, EndKind
 from ralph.runners.stop import StopKind
 from ralph.transcripts import meta, registry
@@ -86,7 +87,7 @@ class Loop:
         self.claims = 0
         self.iteration = 0
         self._capabilities = Capabilities()
-        self.sessions = Sessions(plan.session_flags, settings.session_expiry)
+        self.sessions = Sessions(plan.session_mode, settings.session_expiry)
         self.gates = Gates(plan, supervisor, self.emit, self._show_check)
 
     # -- the whole
@@ -162,13 +163,15 @@ class Loop:
         prompt_file, *raw = self.journal.begin_iteration(self.iteration, text.encode("utf-8", "surrogateescape"))
         self.emit([report.iteration_start(self.iteration, self.limits.iterations, text, self.prompt.shown)])
         adapter = SafeAdapter(registry.create(self.plan.transcript, prompt=text))
-        seen = Observation(self.markers, self.cost_of)
+        reader = self.plan.launcher.reader() if self.plan.launcher else None
+        seen = Observation(reader or self.markers, self.cost_of)
         recorder = Recorder(adapter, seen, (raw[0], raw[1]), self.emit, pty=self._pty)
         recorder.budget = (self.limits, self.usage, self.started)
         recorder.on_tick = lambda: self.screen.status(self._status(recorder))
         ticket = self.sessions.next()
         launch = self.plan.launch(text, prompt_file, ticket.session, resume=ticket.resume)
-        command = Command(launch.argv, self._child_env(prompt_file), str(self.plan.workdir), launch.stdin, self._pty)
+        environment = self._child_env(prompt_file) | launch.env
+        command = Command(launch.argv, environment, str(self.plan.workdir), launch.stdin, self._pty)
         try:
             ended = self.supervisor.run(command, recorder, self.deadlines)
         finally:
@@ -179,7 +182,9 @@ class Loop:
         self.costs.add(seen.cost)
         self.usage_missing += not seen.usage_seen
         verdict = judge(ended, seen, structured=adapter.structured)
-        self.sessions.after(ticket, seen.session_id, verdict, prompt_file.with_name("stdout.raw"))
+        if self.plan.session_mode is not SessionMode.FRESH:
+            stdout = prompt_file.with_name("stdout.raw")
+            self.sessions.after(ticket, session_of(self.plan.launcher, seen.session_id, stdout), verdict)
         self._capabilities = adapter.capabilities
         self._remark(ended, recorder)
         return Finished(

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ralph.plan import SessionMode
 from ralph.transcripts.events import decode_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ralph.agents.spec import SessionFlags
     from ralph.loop.judge import Verdict
+    from ralph.plan import Launcher
 
 #: How much of a recording is searched for an id that no event told.
 _SEARCHED = 4 << 20
@@ -30,14 +31,14 @@ class Ticket(msgspec.Struct, frozen=True):
 class Sessions:
     """Which session the next iteration belongs to: none, a new one that we name, or the last one again."""
 
-    def __init__(self, flags: SessionFlags | None, expiry: float, now: float | None = None) -> None:
-        self._flags = flags
+    def __init__(self, mode: SessionMode, expiry: float, now: float | None = None) -> None:
+        self._mode = mode
         self._expiry = expiry
         self._session: str | None = None
         self._since = time.monotonic() if now is None else now
 
     def next(self, now: float | None = None) -> Ticket:
-        if self._flags is None:
+        if self._mode is SessionMode.FRESH:
             return Ticket()
         moment = time.monotonic() if now is None else now
         if self._session is not None and self._expiry and moment - self._since > self._expiry:
@@ -45,16 +46,20 @@ class Sessions:
         if self._session is not None:
             return Ticket(self._session, resume=True)
         self._since = moment
-        return Ticket(str(uuid.uuid4())) if self._flags.start else Ticket()
+        return Ticket(str(uuid.uuid4())) if self._mode is SessionMode.NAME else Ticket()
 
-    def after(self, ticket: Ticket, told: str | None, verdict: Verdict, stdout: Path) -> None:
+    def after(self, ticket: Ticket, found: str | None, verdict: Verdict) -> None:
         """Remembers the session for the next time; a resumed one that failed is given up."""
-        if self._flags is None:
-            return
         if ticket.resume and verdict.outcome.value in ("failed", "empty", "context_exceeded", "not_found"):
             self._session = None
             return
-        self._session = told or find_session_id(stdout) or ticket.session
+        self._session = found or ticket.session
+
+
+def session_of(launcher: Launcher | None, told: str | None, stdout: Path) -> str | None:
+    """The chain: the convention's own way, what the adapter or the raw output tells, the last resort."""
+    own = launcher.find_session(stdout) if launcher else None
+    return own or told or find_session_id(stdout) or (launcher.fallback_session(stdout) if launcher else None)
 
 
 def find_session_id(recording: Path) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Protocol
 
 import msgspec
 
@@ -29,6 +30,12 @@ class Signal(StrEnum):
     NONE = "none"
     COMPLETE = "complete"
     REPLAN = "replan"
+    #: by its own word this iteration's task failed; it may be tried again
+    TASK_FAILED = "task_failed"
+    #: by its own word the whole job failed
+    FAILED = "failed"
+    #: it asks a person
+    QUESTION = "question"
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -36,6 +43,18 @@ class Claim(msgspec.Struct, frozen=True):
 
     signal: Signal
     why: str
+
+
+class SignalReader(Protocol):
+    """Follows the agent's own words, and in the end says what they signal. Conventions bring their own readers."""
+
+    def feed(self, text: str) -> None: ...
+
+    def boundary(self) -> None:
+        """Something other than words happened."""
+
+    def claim(self, *, structured: bool) -> Claim:
+        """`structured`: the words are known to be the agent's own, message by message."""
 
 
 class FinalMessage:
