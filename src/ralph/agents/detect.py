@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.agents import registry
+from ralph.agents.spec import PYTHON
 from ralph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,8 +32,12 @@ class Installed(msgspec.Struct, frozen=True):
 
 
 def locate(spec: AgentSpec, path: str | None = None) -> str | None:
-    """The agent's program, if it is in PATH."""
-    return next((found for c in spec.commands if (found := shutil.which(c, path=path))), None)
+    """The agent's program, if it is in PATH; of one that is part of ralph, what runs ralph."""
+    return next((found for c in spec.commands if (found := _program(c, path))), None)
+
+
+def _program(command: str, path: str | None) -> str | None:
+    return registry.python() if command == PYTHON else shutil.which(command, path=path)
 
 
 def probe(spec: AgentSpec, program: str) -> tuple[bool, str | None]:

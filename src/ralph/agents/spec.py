@@ -8,6 +8,8 @@ import msgspec
 
 #: The kernel's limit for one argument, its final NUL included (128 KiB).
 MAX_ARGUMENT = 131_071
+#: The command of an agent that is a module of ralph's own: the Python that runs ralph.
+PYTHON = "{python}"
 
 
 class Delivery(StrEnum):
@@ -71,7 +73,7 @@ class ToolFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     title: str
-    #: programs to look for, in order
+    #: programs to look for, in order; `{python}` is the one that runs ralph, which is always there
     commands: tuple[str, ...]
     invocation: tuple[Invocation, ...]
     aliases: tuple[str, ...] = ()
@@ -91,6 +93,8 @@ class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: variables that carry its login, and files below HOME that do
     login_env: tuple[str, ...] = ()
     login_files: tuple[str, ...] = ()
+    #: variables without which it cannot work, each with what it holds: a run is refused where one is missing
+    needs_env: dict[str, str] = {}
     #: variables that must not reach it
     unset_env: tuple[str, ...] = ()
     #: what its output tells, beyond words: thinking, tools, usage, cost, session

@@ -50,7 +50,7 @@ def survey() -> list[Row]:
 
 
 def _row(spec: AgentSpec) -> Row:
-    path = registry.python() if spec.name == "demo" else detect.locate(spec)
+    path = detect.locate(spec)
     works, version = detect.probe(spec, path) if path else (False, None)
     invocation = _invocation(spec, version)
     own = registry.own()
