@@ -43,7 +43,9 @@ def test_every_flag_with_a_default_names_it(ralph: Ralph) -> None:
             assert option.help in text
 
 
-@pytest.mark.parametrize("command", ["run", "demo", "init", "config", "runs", "show", "tail", "replay"])
+@pytest.mark.parametrize(
+    "command", ["run", "demo", "agents", "doctor", "init", "config", "runs", "show", "tail", "replay"]
+)
 def test_every_command_has_help(ralph: Ralph, command: str) -> None:
     result = ralph(command, "-h")
     assert result.returncode == 0, result

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -44,30 +46,34 @@ def probe(spec: AgentSpec, program: str) -> tuple[bool, str | None]:
     """Whether it answers when asked for its version, and the version if it can be read."""
     if not spec.version.args:
         return True, None
-    try:
-        done = subprocess.run(
-            [program, *spec.version.args],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=PROBE_TIMEOUT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False, None
-    text = (done.stdout + b"\n" + done.stderr).decode("utf-8", "replace")
+    code, text = _ask(program, spec.version.args, _stamp(program))
     found = re.search(spec.version.pattern, text)
-    return done.returncode == 0, found.group(1) if found else None
+    return code == 0, found.group(1) if found else None
 
 
 def help_text(program: str, args: tuple[str, ...]) -> str:
     """What the program says about its flags; some say it on stderr."""
+    return _ask(program, args, _stamp(program))[1]
+
+
+@cache
+def _ask(program: str, args: tuple[str, ...], _stamp: int) -> tuple[int | None, str]:
+    """Once for each question: some take a second to answer."""
     try:
         done = subprocess.run(
             [program, *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_TIMEOUT, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return (done.stdout + done.stderr).decode("utf-8", "replace")
+        return None, ""
+    return done.returncode, (done.stdout + b"\n" + done.stderr).decode("utf-8", "replace")
+
+
+def _stamp(program: str) -> int:
+    """So that a program that was replaced is asked again."""
+    try:
+        return os.stat(program).st_mtime_ns  # noqa: PTH116 - the name may be a bare one
+    except OSError:
+        return 0
 
 
 def explicit(name: str, workdir: Path | None = None) -> Installed:

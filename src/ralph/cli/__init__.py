@@ -16,6 +16,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run an agent in a loop until the work is done."),
     "demo": ("demo", "Watch a loop finish a small task list, without any agent or key."),
     "agents": ("agents", "Show the agents that ralph knows and which are installed."),
+    "doctor": ("doctor", "Check whether a run could start here, and with which agents."),
     "init": ("init", "Write a first ralph.yml and PROMPT.md."),
     "config": ("config", "Show every setting and where it came from."),
     "runs": ("journal", "List the runs of this directory."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from ralph.config.layers import Resolved, resolve
 from ralph.errors import UsageError
 from ralph.plan import Plan, make_plan
 from ralph.prompt import NO_PROMPT, PromptSource, prompt_source
+
+if TYPE_CHECKING:
+    from ralph.ui.screen import Screen
 
 
 @click.command("run", cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
@@ -92,8 +95,8 @@ def working_directory(cwd: str | None) -> Path:
     return Path(os.path.abspath(workdir))  # noqa: PTH100 - symlinks stay as the user named them
 
 
-def execute(plan: Plan, source: PromptSource) -> int:
-    """Everything from here on is recorded."""
+def execute(plan: Plan, source: PromptSource, shown: Screen | None = None) -> int:
+    """Everything from here on is recorded. `shown` is another screen than that of the settings."""
     import time
 
     from ralph.journal.lock import RunLock
@@ -111,7 +114,7 @@ def execute(plan: Plan, source: PromptSource) -> int:
     with RunLock(state.lock) as lock, JournalWriter(state, run_id) as journal, StopSwitch() as stop:
         lock.claim(run_id)
         journal.write_run(_facts(plan, source, run_id))
-        screen = GuardedScreen(create(settings.ui))
+        screen = GuardedScreen(shown or create(settings.ui))
         live = choose(settings.ui) == "rich"
         try:
             with Supervisor(stop, tick=0.2 if live else 1.0) as supervisor:

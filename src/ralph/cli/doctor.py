@@ -1,0 +1,166 @@
+"""`ralph doctor`."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralph.config.layers import Resolved
+    from ralph.doctor.agents import AgentCheck
+    from ralph.doctor.live import Live
+    from ralph.doctor.report import Report
+
+_ANY = ""
+
+
+@click.command("doctor", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--live",
+    metavar="[AGENT]",
+    is_flag=False,
+    flag_value=_ANY,
+    default=None,
+    help="Also send one tiny prompt to the agent, the way a run does, and say what came back. This asks its model: "
+    "it may cost something.",
+)
+@click.option("--model", metavar="NAME", help="The model, as for `ralph run`.")
+@click.option("--json", "as_json", is_flag=True, help="Everything as one JSON object.")
+@click.option("--cwd", metavar="DIR", help="Look there instead of here.")
+@click.option("-c", "--config", "config_file", metavar="FILE", help="This ralph.yml, instead of the nearest one.")
+def doctor_command(live: str | None, as_json: bool, model: str | None, cwd: str | None, config_file: str | None) -> int:
+    """Check whether a run could start here: the agents and their logins, git, the configuration, the directory.
+
+    Nothing is changed, and without --live nobody is asked. Of credentials only the names are shown.
+
+    Exit codes: 0 a run could start (and with --live: the agent answered), 1 it could not, 64 wrong usage.
+    """
+    import msgspec
+
+    from ralph.agents import registry
+    from ralph.doctor import report
+
+    resolved, workdir, problem = _settle({k: v for k, v in (("cwd", cwd), ("model", model)) if v}, config_file)
+    if live:
+        live = registry.get(live, workdir).name if live != "custom" else live
+    found = report.examine(resolved, workdir, problem)
+    if not as_json:
+        click.echo("\n".join(_lines(found)))
+    answer, silent = None, None
+    if live is not None:
+        agent = live or found.would_use
+        if not as_json and agent is not None:
+            click.echo(f"\nAsking {agent} for one word …")
+        answer, silent = _ask(resolved, live or None, found)
+        if not as_json:
+            click.echo("\n".join(_live_lines(answer) if answer else [f"Nobody was asked: {silent}"]))
+    if as_json:
+        whole = msgspec.to_builtins(found) | {"live": msgspec.to_builtins(answer), "live_problem": silent}
+        click.echo(msgspec.json.format(msgspec.json.encode(whole), indent=2).decode())
+    return 0 if found.ready and (live is None or (answer is not None and answer.ok)) else 1
+
+
+def _ask(resolved: Resolved, agent: str | None, found: Report) -> tuple[Live | None, str | None]:
+    """What came back, or why nobody was asked."""
+    from ralph.cli.run import execute
+    from ralph.doctor.live import ask
+    from ralph.errors import UsageError
+
+    if agent is None and found.would_use is None:
+        return None, "a run cannot start"
+    try:
+        return ask(resolved, agent, execute), None
+    except UsageError as error:
+        return None, str(error)
+
+
+def _settle(flags: dict[str, Any], config_file: str | None) -> tuple[Resolved, Path, str | None]:
+    """The settings; if they are wrong, what is wrong, and the defaults to go on with."""
+    from ralph.cli.run import settle, working_directory
+    from ralph.config.layers import Resolved
+    from ralph.config.settings import OPTIONS, Settings
+    from ralph.errors import UsageError
+
+    workdir = working_directory(flags.get("cwd"))
+    try:
+        return *settle(flags, config_file), None
+    except UsageError as error:
+        origins = {option.name: "default" for option in OPTIONS}
+        return Resolved(Settings(), origins, {}, [], []), workdir, str(error)
+
+
+def _lines(found: Report) -> list[str]:
+    lines = ["Agents"]
+    for agent in found.agents:
+        lines += _agent_lines(agent)
+    if found.not_found:
+        lines.append(f"  not found: {', '.join(found.not_found)} (`ralph agents` says how to get them)")
+    lines += ["", "Here"]
+    for check in found.checks:
+        first, *rest = check.text.split("\n")
+        lines.append(f"  {check.state.value:<8} {check.name:<11} {first}")
+        lines += [f"  {'':<20} {more}" for more in rest]
+    lines.append("")
+    if found.ready:
+        missing = any(a.chosen and a.login is not None and a.login.state == "missing" for a in found.agents)
+        login = " Its login seems to be missing: see above." if missing else ""
+        lines.append(f"A run can start: it would use {found.would_use}.{login}")
+    else:
+        lines.append("A run cannot start:")
+        lines += [f"  {line}" for reason in found.why_not for line in reason.split("\n")]
+    return lines
+
+
+def _agent_lines(agent: AgentCheck) -> list[str]:
+    from ralph.doctor.report import describe_version
+
+    mark = "   <- a run uses this one" if agent.chosen else ""
+    rows = [("program", agent.path)]
+    if agent.argv:
+        rows += [("argv", shlex.join(agent.argv)), ("prompt", agent.prompt or "")]
+    if agent.env:
+        rows.append(("set for it", ", ".join(f"{k}={v}" for k, v in agent.env.items())))
+    if agent.unset_env:
+        rows.append(("kept from it", ", ".join(agent.unset_env)))
+    if agent.login is not None:
+        rows.append(("login", f"{agent.login.state.value}: {agent.login.why}"))
+    if agent.file is not None:
+        rows.append(("described in", agent.file + (" (in place of the built-in one)" if agent.replaces else "")))
+    rows += [("note", note) for note in agent.notes]
+    rows += [("warning", warning) for warning in agent.warnings]
+    if agent.problem is not None:
+        rows.append(("problem", agent.problem))
+    lines = [f"  {agent.name} ({agent.title}) {describe_version(agent)}{mark}"]
+    for name, value in rows:
+        first, *rest = value.split("\n")
+        lines.append(f"    {name:<13} {first}")
+        lines += [f"    {'':<13} {more.strip()}" for more in rest]
+    return lines
+
+
+def _live_lines(answer: Live) -> list[str]:
+    from ralph.loop.report import describe_usage
+    from ralph.transcripts.events import Usage
+
+    usage = "none" if answer.usage is None else describe_usage(Usage(**answer.usage))
+    rows = [
+        ("outcome", f"{answer.outcome}: {answer.why}" if answer.why else answer.outcome),
+        ("text", answer.text or "none"),
+        ("session id", answer.session_id or "none"),
+        ("usage", usage),
+        ("took", f"{answer.seconds:.1f} s"),
+    ]
+    lines = []
+    for name, value in rows:
+        first, *rest = value.split("\n")
+        lines.append(f"  {name:<11} {first}")
+        lines += [f"  {'':<11} {more}" for more in rest]
+    lines += [f"  {'it said':<11} {line}" for text in answer.said for line in text.split("\n")]
+    if answer.missing:
+        lines.append(f"  warning     its output usually tells this, and did not: {', '.join(answer.missing)}")
+    lines.append(f"{answer.agent} answers." if answer.ok else f"{answer.agent} does not answer as it should.")
+    return lines

@@ -1,0 +1,127 @@
+"""Each agent that is here, and exactly how a run would start it."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ralph.agents import detect, registry
+from ralph.agents.login import Login, login
+from ralph.agents.versions import Standing, standing
+from ralph.errors import UsageError
+from ralph.plan import Plan, plan_for
+
+if TYPE_CHECKING:
+    from ralph.agents.spec import AgentSpec
+    from ralph.config.layers import Resolved
+
+#: Stand for the prompt in an argv that is shown.
+PROMPT = "PROMPT"
+PROMPT_FILE = "PROMPT_FILE"
+
+
+class AgentCheck(msgspec.Struct, frozen=True):
+    """One agent, as a run would use it."""
+
+    name: str
+    title: str
+    path: str
+    version: str | None
+    standing: Standing
+    #: whether it answered when asked for its version
+    answers: bool
+    #: whether `ralph run` would use it here and now
+    chosen: bool = False
+    #: as a run would start it; PROMPT and PROMPT_FILE stand for the prompt
+    argv: list[str] = []
+    #: how the prompt goes in
+    prompt: str | None = None
+    transcript: str | None = None
+    #: variables that are set for it, and those that are kept from it
+    env: dict[str, str] = {}
+    unset_env: tuple[str, ...] = ()
+    tested: tuple[str, ...] = ()
+    minimum: str | None = None
+    login: Login | None = None
+    notes: tuple[str, ...] = ()
+    warnings: list[str] = []
+    #: why it cannot be used as things are
+    problem: str | None = None
+    #: the user's own file that describes it
+    file: str | None = None
+    replaces: bool = False
+
+
+def look(resolved: Resolved, workdir: Path, chosen: Plan | None) -> tuple[list[AgentCheck], list[str]]:
+    """Those found, in the order of detection, and the names of the others. Probes run side by side."""
+    specs = sorted(registry.all_specs(), key=lambda s: (s.detect is None, s.detect or 0, s.name))
+    specs = [spec for spec in specs if spec.name != "demo" and (chosen is None or spec.name != chosen.agent)]
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        results = list(pool.map(lambda spec: _look(spec, resolved, workdir), specs))
+    found = [result for result in results if result is not None]
+    if chosen is not None:
+        found.insert(0, _planned(chosen, resolved, answers=_answers(chosen), chosen=True))
+    return found, [spec.name for spec, result in zip(specs, results, strict=True) if result is None]
+
+
+def _look(spec: AgentSpec, resolved: Resolved, workdir: Path) -> AgentCheck | None:
+    program = detect.locate(spec)
+    if program is None:
+        return None
+    answers, version = detect.probe(spec, program)
+    try:
+        plan = plan_for(resolved, workdir, detect.Installed(spec, program, version))
+    except UsageError as error:
+        return _known(spec, program, version, answers=answers, problem=str(error))
+    return _planned(plan, resolved, answers=answers, chosen=False)
+
+
+def _answers(plan: Plan) -> bool:
+    return plan.spec is None or detect.probe(plan.spec, plan.base[0])[0]
+
+
+def _planned(plan: Plan, resolved: Resolved, *, answers: bool, chosen: bool) -> AgentCheck:
+    if plan.spec is not None:
+        known = _known(plan.spec, plan.base[0], plan.version, answers=answers)
+    else:
+        known = AgentCheck(plan.agent, plan.title, plan.base[0], plan.version, Standing.UNKNOWN, answers=answers)
+    told_elsewhere = {*resolved.warnings, *registry.warnings()}
+    return msgspec.structs.replace(
+        known,
+        chosen=chosen,
+        argv=plan.launch(PROMPT, Path(PROMPT_FILE)).argv,
+        prompt=plan.delivery,
+        transcript=plan.transcript,
+        env=plan.invocation.env,
+        warnings=[w for w in plan.resolved.warnings if w not in told_elsewhere],
+    )
+
+
+def _known(
+    spec: AgentSpec, program: str, version: str | None, *, answers: bool, problem: str | None = None
+) -> AgentCheck:
+    own = registry.own().paths.get(spec.name)
+    return AgentCheck(
+        name=spec.name,
+        title=spec.title,
+        path=program,
+        version=version,
+        standing=standing(version, spec.version.tested, spec.version.minimum),
+        answers=answers,
+        tested=spec.version.tested,
+        minimum=spec.version.minimum,
+        unset_env=spec.unset_env,
+        login=_login(spec),
+        notes=spec.notes,
+        problem=problem,
+        file=str(own) if own else None,
+        replaces=own is not None and spec.name in registry.builtin_names(),
+    )
+
+
+def _login(spec: AgentSpec) -> Login:
+    return login(spec, os.environ, os.path.expanduser("~"))  # noqa: PTH111 - a user without a home is no reason to fail

@@ -1,0 +1,141 @@
+"""One tiny prompt to a real agent, by the same way as a run."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ralph.config.settings import Ui
+from ralph.plan import make_plan
+from ralph.prompt import PromptSource
+from ralph.transcripts.events import Meta, Tag, Text
+from ralph.transcripts.meta import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ralph.config.layers import Resolved
+    from ralph.plan import Plan
+    from ralph.transcripts.events import TranscriptEvent
+    from ralph.ui.screen import Screen, Status
+
+    Run = Callable[[Plan, PromptSource, Screen], int]
+
+PROMPT = "Reply with the single word: ready"
+DEADLINE = 180.0
+_TEXT_KEPT = 400
+
+
+class Live(msgspec.Struct, frozen=True):
+    """What came back."""
+
+    agent: str
+    version: str | None
+    ok: bool
+    outcome: str
+    why: str
+    text: str
+    session_id: str | None
+    usage: dict[str, Any] | None
+    exit: int | None
+    seconds: float
+    #: what its output should have told, by what is known of it, and did not
+    missing: list[str]
+    #: the last that the program itself said, where it went wrong
+    said: list[str]
+
+
+class _Collector:
+    """A screen that nobody sees."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.system: list[str] = []
+        self.iteration: dict[str, Any] = {}
+        self.end: dict[str, Any] = {}
+
+    def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
+        for event in events:
+            match event:
+                case Text(tag=Tag.AI, text=text):
+                    self.words.append(text)
+                case Text(tag=Tag.SYS, text=text):
+                    self.system = [*self.system[-20:], text]
+                case Meta(meta=fields) if fields.get("kind") == Kind.ITERATION_END:
+                    self.iteration = fields
+                case Meta(meta=fields) if fields.get("kind") == Kind.RUN_END:
+                    self.end = fields
+
+    def status(self, status: Status) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def ask(resolved: Resolved, agent: str | None, run: Run, deadline: float = DEADLINE) -> Live:
+    """Raises UsageError if the agent cannot be started. `run` is what `ralph run` does with a plan."""
+    with tempfile.TemporaryDirectory(prefix="ralph-doctor-", ignore_cleanup_errors=True) as folder:
+        workdir = Path(folder).resolve()
+        _make_repository(workdir)
+        plan = make_plan(_for_one_answer(resolved, agent, deadline), workdir)
+        screen = _Collector()
+        run(plan, PromptSource(PROMPT, None, "ralph doctor"), screen)
+        return _result(plan, screen)
+
+
+def _for_one_answer(resolved: Resolved, agent: str | None, deadline: float) -> Resolved:
+    """The user's settings, but for one iteration that changes and checks nothing."""
+    settings = msgspec.structs.replace(
+        resolved.settings,
+        max_iterations=1,
+        max_runtime=0.0,
+        max_failures=1,
+        idle_timeout=deadline,
+        wall_timeout=deadline,
+        sleep=0.0,
+        verify=(),
+        allowed_paths=(),
+        confirmations=1,
+        interactive=False,
+        continue_session=False,
+        ui=Ui.QUIET,
+    )
+    origins = resolved.origins | dict.fromkeys(("idle_timeout", "wall_timeout"), "--live")
+    if agent is not None and agent != settings.agent:
+        settings = msgspec.structs.replace(settings, agent=agent, agent_cmd=None, command=None)
+    return msgspec.structs.replace(resolved, settings=settings, origins=origins)
+
+
+def _make_repository(folder: Path) -> None:
+    """Some agents refuse to work elsewhere. Without git they are asked all the same."""
+    try:
+        subprocess.run(["git", "init", "-q", str(folder)], capture_output=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        pass
+
+
+def _result(plan: Plan, screen: _Collector) -> Live:
+    seen = screen.iteration
+    text = "\n".join(screen.words).strip()
+    outcome = seen.get("outcome", "failed")
+    ok = outcome == "ok" and bool(text)
+    told = {"session": seen.get("session_id"), "usage": seen.get("usage")}
+    return Live(
+        agent=plan.agent,
+        version=plan.version,
+        ok=ok,
+        outcome=outcome,
+        why=seen.get("why") or screen.end.get("reason", ""),
+        text=text[:_TEXT_KEPT],
+        session_id=seen.get("session_id"),
+        usage=seen.get("usage"),
+        exit=seen.get("exit"),
+        seconds=seen.get("seconds", 0.0),
+        missing=[name for name, value in told.items() if ok and plan.spec and name in plan.tells and not value],
+        said=[] if ok else screen.system[-8:],
+    )

@@ -1,0 +1,77 @@
+"""All of it together, and whether a run could start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ralph.agents.versions import Standing
+from ralph.doctor import agents, surroundings
+from ralph.doctor.surroundings import Check, State
+from ralph.errors import UsageError
+from ralph.plan import make_plan
+from ralph.prices import Prices
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralph.config.layers import Resolved
+    from ralph.doctor.agents import AgentCheck
+    from ralph.plan import Plan
+
+
+class Report(msgspec.Struct, frozen=True):
+    ready: bool
+    #: the agent that `ralph run` would use
+    would_use: str | None
+    why_not: list[str]
+    agents: list[AgentCheck]
+    not_found: list[str]
+    checks: list[Check]
+
+
+def examine(resolved: Resolved, workdir: Path, config_problem: str | None) -> Report:
+    """Looks at everything; starts nothing but version probes."""
+    # With settings that are wrong nobody knows which agent was meant.
+    plan, no_agent = _plan(resolved, workdir) if config_problem is None else (None, None)
+    found, not_found = agents.look(resolved, workdir, plan)
+    prices = plan.prices if plan is not None else Prices()
+    checks = surroundings.look(resolved, workdir, config_problem, prices)
+    why_not = [f"{check.name}: {check.text}" for check in checks if check.state is State.PROBLEM]
+    if no_agent is not None:
+        why_not.append(no_agent)
+    ready = not why_not and plan is not None
+    return Report(ready, plan.agent if plan else None, why_not, found, not_found, checks)
+
+
+def _plan(resolved: Resolved, workdir: Path) -> tuple[Plan | None, str | None]:
+    try:
+        return make_plan(resolved, workdir), None
+    except UsageError as error:
+        text = str(error)
+        if resolved.settings.agent == "auto" and text.startswith("no agent was found"):
+            # the list of those looked for stands above already
+            text = "no agent was found in PATH: install one, or name any program with --agent-cmd 'COMMAND'"
+        return None, text
+
+
+def describe_version(agent: AgentCheck) -> str:
+    if not agent.answers:
+        return "does not answer when asked for its version"
+    if agent.version is None:
+        return "" if agent.name == "custom" else "version unknown"
+    tested = ", ".join(agent.tested)
+    match agent.standing:
+        case Standing.TESTED:
+            return f"{agent.version}, tested"
+        case Standing.TOO_OLD:
+            return f"{agent.version}, too old: at least {agent.minimum} is needed"
+        case Standing.OLDER:
+            return f"{agent.version}, older than those tested ({tested})"
+        case Standing.NEWER:
+            return f"{agent.version}, newer than those tested ({tested})"
+        case Standing.BETWEEN:
+            return f"{agent.version}, between those tested ({tested})"
+        case Standing.UNKNOWN:
+            return f"{agent.version}, none was tested"

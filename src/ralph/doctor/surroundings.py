@@ -1,0 +1,183 @@
+"""What is around the agents: git, the terminal, the configuration, the directory, the disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ralph.agents import registry
+from ralph.config.settings import Ui
+from ralph.journal.layout import StatePaths
+from ralph.journal.lock import is_locked
+from ralph.prices import Prices, package_installed
+from ralph.programs import which
+from ralph.ui.screen import choose
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralph.config.layers import Resolved
+
+_LOW, _FULL = 1 << 30, 16 << 20
+
+
+class State(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    #: a run cannot start
+    PROBLEM = "problem"
+
+
+class Check(msgspec.Struct, frozen=True):
+    name: str
+    state: State
+    text: str
+    facts: dict[str, Any] = {}
+
+
+def look(resolved: Resolved, workdir: Path, config_problem: str | None, prices: Prices) -> list[Check]:
+    return [
+        config(resolved, config_problem),
+        directory(workdir),
+        disk(workdir),
+        other_run(workdir),
+        git(workdir),
+        bash(),
+        terminal(resolved.settings.ui),
+        own_agents(),
+        trust(workdir),
+        price_table(prices),
+    ]
+
+
+def config(resolved: Resolved, problem: str | None) -> Check:
+    files = [str(path) for path in resolved.files]
+    facts = {"files": files, "problem": problem, "warnings": resolved.warnings}
+    if problem is not None:
+        return Check("config", State.PROBLEM, problem, facts)
+    text = ", ".join(files) or "no ralph.yml here or above, none of yours: defaults"
+    if resolved.warnings:
+        return Check("config", State.WARNING, "\n".join([text, *resolved.warnings]), facts)
+    return Check("config", State.OK, text, facts)
+
+
+def directory(workdir: Path) -> Check:
+    state = StatePaths(workdir).root
+    wrong = next((path for path in (workdir, state) if path.exists() and not os.access(path, os.W_OK | os.X_OK)), None)
+    if state.exists() and not state.is_dir():
+        wrong = state
+    facts = {"path": str(workdir), "writable": wrong is None}
+    if wrong is not None:
+        return Check("directory", State.PROBLEM, f"{wrong} cannot be written: the journal goes there", facts)
+    return Check("directory", State.OK, f"{workdir} can be written", facts)
+
+
+def disk(workdir: Path) -> Check:
+    free = shutil.disk_usage(workdir).free
+    state = State.PROBLEM if free < _FULL else State.WARNING if free < _LOW else State.OK
+    return Check("disk", state, f"{free / (1 << 30):,.1f} GiB free", {"free_bytes": free})
+
+
+def other_run(workdir: Path) -> Check:
+    lock = StatePaths(workdir).lock
+    if not is_locked(lock):
+        return Check("other run", State.OK, "none is going on here", {"running": False})
+    try:
+        holder = lock.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        holder = ""
+    text = f"one is going on here ({holder or 'its process is not known'}); `ralph tail -f` shows it"
+    return Check("other run", State.PROBLEM, text, {"running": True, "holder": holder})
+
+
+def git(workdir: Path) -> Check:
+    version = _said("git", "--version").removeprefix("git version ")
+    top = _said("git", "-C", str(workdir), "rev-parse", "--show-toplevel") if version else ""
+    facts = {"version": version or None, "repository": top or None}
+    if not version:
+        return Check(
+            "git", State.WARNING, "not found: what an agent changed is seen by sizes and times of files", facts
+        )
+    if not top:
+        text = f"{version}; this is no repository, so nothing that an agent does can be undone with git"
+        return Check("git", State.WARNING, text, facts)
+    return Check("git", State.OK, f"{version}, repository {top}", facts)
+
+
+def bash() -> Check:
+    program = which("bash")
+    if program is None:
+        return Check("bash", State.WARNING, "not found: --agent-cmd and --verify use sh", {"path": None})
+    return Check("bash", State.OK, program, {"path": program})
+
+
+def terminal(ui: Ui) -> Check:
+    streams = {name: getattr(sys, name).isatty() for name in ("stdin", "stdout", "stderr")}
+    term = os.environ.get("TERM") or None
+    screen = choose(ui)
+    colours = screen is Ui.RICH and not os.environ.get("NO_COLOR")
+    size = _size()
+    facts: dict[str, Any] = {"tty": streams, "term": term, "colours": colours, "size": size, "screen": screen.value}
+    ttys = [name for name, is_tty in streams.items() if is_tty]
+    parts = [
+        f"{', '.join(ttys)} on a terminal" if ttys else "not one",
+        f"TERM={term}" if term else "TERM is not set",
+        f"{size[0]}×{size[1]}" if size else "",
+        "colours" if colours else "no colours",
+        f"a run shows itself {screen.value}",
+    ]
+    return Check("terminal", State.OK, ", ".join(part for part in parts if part), facts)
+
+
+def own_agents() -> Check:
+    own = registry.own()
+    files = {name: str(path) for name, path in own.paths.items()}
+    broken = [file.complaint() for file in own.broken]
+    facts = {"folder": str(registry.own_folder()), "files": files, "broken": broken}
+    if broken:
+        return Check("own agents", State.WARNING, "\n".join(["left out:", *broken]), facts)
+    text = ", ".join(f"{name} ({path})" for name, path in files.items()) or f"none in {registry.own_folder()}"
+    return Check("own agents", State.OK, text, facts)
+
+
+def trust(workdir: Path) -> Check:
+    files = registry.project_files(workdir)
+    facts = {"project_agents": [str(path) for path in files]}
+    if files:
+        return Check("trust", State.WARNING, registry.not_trusted(files).strip().replace("\n  ", "\n"), facts)
+    return Check("trust", State.OK, "this project brings no agents of its own", facts)
+
+
+def price_table(prices: Prices) -> Check:
+    package = package_installed()
+    facts = {"file": str(prices.path) if prices.path else None, "models": len(prices.rows), "genai_prices": package}
+    known = [f"{prices.path} ({len(prices.rows)} patterns)"] if prices.path else []
+    known += ["the package genai-prices"] if package else []
+    text = ", then ".join(known) or "no table: a cost is known only where the agent reports it"
+    return Check("prices", State.OK, text, facts)
+
+
+def _size() -> tuple[int, int] | None:
+    for stream in (sys.stdout, sys.stderr, sys.stdin):
+        try:
+            size = os.get_terminal_size(stream.fileno())
+            return size.columns, size.lines
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def _said(*command: str) -> str:
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
