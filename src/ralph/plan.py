@@ -14,6 +14,8 @@ from ralph.agents.compose import arguments, choose_invocation
 from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation
 from ralph.agents.versions import below
 from ralph.config.settings import PromptMode, Settings
+from ralph.dialects.found import MODULES
+from ralph.dialects.found import module as dialect_module
 from ralph.errors import UsageError
 from ralph.prices import Prices
 from ralph.prices import find as find_prices
@@ -230,6 +232,9 @@ def make_plan(resolved: Resolved, workdir: Path) -> Plan:
 
 def _choose(resolved: Resolved, workdir: Path) -> Plan:
     settings = resolved.settings
+    for dialect, (_, setting) in MODULES.items():
+        if getattr(settings, setting):
+            return dialect_module(dialect).plan(resolved, workdir)
     if settings.agent_cmd is not None:
         return _template_plan(resolved, workdir, settings.agent_cmd)
     if settings.agent == "custom":

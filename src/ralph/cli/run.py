@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from ralph.cli.options import GroupedCommand, given, setting_options
 from ralph.config.layers import Resolved, resolve
+from ralph.dialects.found import Dialect, choose, module
 from ralph.errors import UsageError
 from ralph.plan import Plan, make_plan
 from ralph.prompt import NO_PROMPT, PromptSource, prompt_source
 
 if TYPE_CHECKING:
+    from ralph.config.filelayer import FileLayer
     from ralph.ui.screen import Screen
 
 
@@ -60,11 +63,22 @@ def settle(flags: dict[str, Any], config_file: str | None) -> tuple[Resolved, Pa
     workdir = working_directory(flags.get("cwd") or os.environ.get("RALPH_CWD"))
     name = config_file or os.environ.get("RALPH_CONFIG")
     config = Path(os.path.abspath(Path(name).expanduser())) if name else None  # noqa: PTH100 - links stay as named
-    resolved = resolve(workdir, flags, config)
+    layer, notes = _dialect(workdir, flags, config)
+    resolved = resolve(workdir, flags, config, dialect=layer)
+    resolved = msgspec.structs.replace(resolved, warnings=[*notes, *resolved.warnings])
     base = resolved.bases.get("cwd")
     if base is not None:  # it stands in a file
         workdir = working_directory(str(base / Path(resolved.settings.cwd or ".").expanduser()))
     return resolved, workdir
+
+
+def _dialect(workdir: Path, flags: dict[str, Any], config: Path | None) -> tuple[FileLayer | None, list[str]]:
+    """What the files of another convention say, and which one that is. A ralph.yml that is named decides alone."""
+    wanted = str(flags.get("dialect") or os.environ.get("RALPH_DIALECT") or "auto")
+    found, notes = choose(workdir, "none" if config is not None and wanted == "auto" else wanted)
+    if found is None or found.dialect is Dialect.ORCHESTRATOR:
+        return None, notes
+    return module(found.dialect).layer(found, workdir), [f"{found.dialect} convention: {found.why}", *notes]
 
 
 def _prepare(resolved: Resolved, workdir: Path) -> tuple[Plan, PromptSource, str]:
@@ -133,8 +147,6 @@ def _facts(plan: Plan, source: PromptSource, run_id: str) -> dict[str, Any]:
     """run.json: enough to know later what was run, and how."""
     import sys
     import time
-
-    import msgspec
 
     from ralph import __version__
 

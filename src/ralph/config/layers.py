@@ -9,7 +9,7 @@ import msgspec
 
 from ralph.config import yamlfile
 from ralph.config.convert import convert, short, split
-from ralph.config.filelayer import read_layer
+from ralph.config.filelayer import FileLayer, read_layer
 from ralph.config.settings import BY_NAME, OPTIONS, Option, Settings, default
 from ralph.errors import UsageError
 from ralph.folders import user_config_dir
@@ -58,15 +58,21 @@ def resolve(
     flags: Mapping[str, Any],
     config_file: Path | None = None,
     environ: Mapping[str, str] | None = None,
+    dialect: FileLayer | None = None,
 ) -> Resolved:
-    """All settings for a run in `workdir`. Raises one UsageError that lists everything that is wrong."""
+    """All settings for a run in `workdir`. Raises one UsageError that lists everything that is wrong.
+
+    `dialect` is what the files of another convention say: it stands where ralph.yml would.
+    """
     findings = _Findings([], [])
     files: list[Path] = []
     layers = [
         _from_flags(flags, findings),
         _from_environment(os.environ if environ is None else environ, findings),
     ]
-    project = config_file or yamlfile.find_upward(workdir)
+    if dialect is not None:
+        layers.append(_taken(dialect, findings))
+    project = config_file or (yamlfile.find_upward(workdir) if dialect is None else None)
     user = user_config_dir() / "ralph.yml"
     for path in (project, user if os.path.lexists(user) and user != project else None):
         if path is not None:
@@ -180,6 +186,10 @@ def _from_file(path: Path, shown: str, findings: _Findings) -> _Layer | None:
     except UsageError as error:
         findings.problems.append(str(error))
         return None
+    return _taken(layer, findings)
+
+
+def _taken(layer: FileLayer, findings: _Findings) -> _Layer:
     findings.problems += [text for _, text in layer.problems]
     findings.warnings += [text for _, text in layer.remarks]
     return _Layer(layer.values, layer.origins, layer.base)

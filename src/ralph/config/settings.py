@@ -47,6 +47,7 @@ class Settings(msgspec.Struct, frozen=True):
     prompt_flag: str | None = None
     agent_priority: tuple[str, ...] = ()
     adapters: dict[str, AdapterSettings] = {}
+    dialect: str = "auto"
     transcript: str = "auto"
     model: str | None = None
     allowed_tools: tuple[str, ...] = ()
@@ -130,6 +131,13 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("agent_priority", "The order in which 'auto' looks for agents.", keys=("cli.agent_priority",)),
     Option("adapters", "Settings of single agents: enabled (for 'auto'), timeout of an iteration."),
+    Option(
+        "dialect",
+        "Which convention's files to follow: auto, none, orchestrator, provider, driver or script [default: auto].",
+        ("--dialect",),
+        "NAME",
+        group="Agent",
+    ),
     Option(
         "transcript",
         "How to read the agent's output: auto, plain, rtf1 or another adapter [default: auto].",
