@@ -7,8 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
 from ralph.transcripts import meta
 from ralph.transcripts._claude_errors import error_class, reset_time
+from ralph.transcripts._claude_lines import (
+    HOT,
+    Assistant,
+    Delta,
+    Details,
+    Event,
+    Line,
+    StreamEvent,
+    TextBlock,
+    ThinkingBlock,
+    User,
+    decode_line,
+)
 from ralph.transcripts._claude_stream import MessageStream
 from ralph.transcripts._claude_tools import ToolCalls, text_of
 from ralph.transcripts._claude_usage import RunUsage
@@ -86,6 +101,17 @@ class ClaudeLikeAdapter(JsonAdapter):
         kind = value.get("type")
         return isinstance(kind, str) and (kind in self.handlers or kind in _NOISE or "session_id" in value)
 
+    def feed(self, line: str) -> Events:
+        if self.session is not None and line.startswith(HOT) and not self._document:
+            try:
+                known = decode_line(line)
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                return super().feed(line)
+            events = self._usual(known)
+            if events is not None:
+                return events
+        return super().feed(line)
+
     def on_object(self, value: dict[str, Any]) -> Events:
         kind = value.get("type")
         handler = self.handlers.get(kind, self._other) if type(kind) is str else self._other
@@ -106,6 +132,85 @@ class ClaudeLikeAdapter(JsonAdapter):
             message, kind = self.trouble or ("", ErrorClass.FAILED)
             end = "the output ends without a result"
             events.append(meta.error(f"{end}, after: {message}" if message else end, kind))
+        return events
+
+    # -- the usual lines; None for one that must be read as an object
+
+    def _usual(self, line: Line) -> Events | None:
+        if isinstance(line, StreamEvent):
+            event = line.event
+            if event.type == "content_block_delta":
+                return None if event.delta is None else self.on_delta(event.delta)
+            events = self._usual_event(event)
+            if events:
+                self.trouble = None
+            return events
+        return self._usual_message(line) if isinstance(line, Assistant) else self._usual_told(line)
+
+    def _usual_event(self, event: Event) -> Events | None:
+        match event.type:
+            case "content_block_stop" | "message_stop":
+                return self.stream.end_block()
+            case "content_block_start" if event.content_block is not None:
+                return self.stream.start_block(event.content_block)
+            case "message_start" if event.message is not None:
+                return self.stream.start_message(event.message)
+            case "message_delta" if event.usage is not None:
+                return self.stream.count(event.usage)
+        return None
+
+    def on_delta(self, delta: Delta) -> Events | None:
+        """A fragment."""
+        kind = delta.type
+        if kind == "text_delta":
+            self.trouble = None
+            return self.stream.text(delta.text)
+        if kind == "thinking_delta":
+            self.trouble = None
+            return self.stream.thought(delta.thinking)
+        if kind == "input_json_delta":
+            self.trouble = None
+            return self.stream.input(delta.partial_json)
+        if kind == "signature_delta":
+            self.trouble = None
+            return []
+        return None
+
+    def _usual_message(self, line: Assistant) -> Events | None:
+        message = line.message
+        if message.model == SYNTHETIC or line.is_api_error_message:
+            return None
+        self.trouble = None
+        self.usage.raw_message(message.id, message.usage)
+        if message.model is not None:
+            self.model = message.model
+        events: Events = []
+        for block in message.content:
+            if isinstance(block, TextBlock):
+                if block.text:
+                    events += self._words(block.text, {}, synthetic=False, nested=False)
+            elif isinstance(block, ThinkingBlock):
+                if block.thinking:
+                    events += self.stream.thoughts.full(block.thinking)
+            else:
+                events += self.stream.close()
+                self.tools.start_call(block.id, block.name, block.input, events)
+        return events
+
+    def _usual_told(self, line: User) -> Events:
+        events: Events = []
+        blocks = line.message.content
+        told = line.tool_use_result
+        details = told if isinstance(told, Details) and len(blocks) == 1 else None
+        for block in blocks:
+            if isinstance(block, TextBlock):
+                events += self._said_to_it(block.text, nested=False)
+                continue
+            failed = block.is_error is True or (details is not None and details.interrupted)
+            known = {"tool_use_id": block.tool_use_id, "is_error": failed}
+            status, text = self.tool_status(known, {}, text_of(block.content))
+            duration = None if details is None else details.milliseconds
+            events += self.tools.end(block.tool_use_id or None, text, status, duration)
         return events
 
     # -- messages
@@ -169,11 +274,16 @@ class ClaudeLikeAdapter(JsonAdapter):
             kind = block.get("type") if type(block) is dict else None
             if type(kind) is str and kind.endswith("tool_result"):
                 events += self._tool_result(block, value, alone=len(blocks) == 1)
-            elif text := text_of(block):
-                # What anybody but the agent says to it begins a new message; an interruption is the CLI's word.
-                tag = Tag.SYS if nested or text.startswith("[Request interrupted") else Tag.PROMPT
-                events += [*self.stream.close(), Text(tag, text)]
+            else:
+                events += self._said_to_it(text_of(block), nested=nested)
         return events
+
+    def _said_to_it(self, text: str, *, nested: bool) -> Events:
+        """What anybody but the agent says to it begins a new message; an interruption is the CLI's word."""
+        if not text:
+            return []
+        tag = Tag.SYS if nested or text.startswith("[Request interrupted") else Tag.PROMPT
+        return [*self.stream.close(), Text(tag, text)]
 
     def _tool_result(self, block: dict[str, Any], value: dict[str, Any], *, alone: bool = True) -> Events:
         text = text_of(block.get("content"))

@@ -32,30 +32,36 @@ class MessageStream:
             case "content_block_delta":
                 return self.delta(event)
             case "content_block_start":
-                return self._block(get_dict(event, "content_block"))
-            case "content_block_stop":
-                return self.close() + self._tool_call()
+                return self.start_block(get_dict(event, "content_block"))
+            case "content_block_stop" | "message_stop":
+                return self.end_block()
             case "message_start":
-                message = get_dict(event, "message")
-                self.model = get_str(message, "model") or self.model
-                self._usage.message(message)
-                return self.thoughts.restart() + self.words.restart()
+                return self.start_message(get_dict(event, "message"))
             case "message_delta":
-                usage = get_dict(event, "usage")
-                if usage:
-                    self._usage.delta(usage)
-                return []
-            case "message_stop":
-                return self.close() + self._tool_call()
+                return self.count(get_dict(event, "usage"))
             case "ping":
                 return []
         return [meta.unknown(event)]
 
+    def start_message(self, message: dict[str, Any]) -> list[TranscriptEvent]:
+        self.model = get_str(message, "model") or self.model
+        self._usage.message(message)
+        return self.thoughts.restart() + self.words.restart()
+
+    def count(self, usage: dict[str, Any]) -> list[TranscriptEvent]:
+        if usage:
+            self._usage.delta(usage)
+        return []
+
+    def end_block(self) -> list[TranscriptEvent]:
+        """Of a block, or of the whole message."""
+        return self.close() if self._tool is None else self.close() + self._tool_call()
+
     def close(self) -> list[TranscriptEvent]:
         """What came in fragments is over."""
-        if self.thoughts.parts or self.words.parts:
+        if self.thoughts.parts:
             return self.thoughts.stop() + self.words.stop()
-        return []
+        return self.words.stop()
 
     def delta(self, event: dict[str, Any]) -> list[TranscriptEvent]:
         """A fragment: nearly all events of a stream are one."""
@@ -64,27 +70,39 @@ class MessageStream:
             return [meta.unknown(event)]
         kind = delta.get("type")
         if kind == "text_delta" or (kind is None and "text" in delta):
-            return self._fragment(self.words, self.thoughts, delta.get("text"))
+            return self.text(get_str(delta, "text") or "")
         if kind == "thinking_delta":
-            return self._fragment(self.thoughts, self.words, delta.get("thinking"))
+            return self.thought(get_str(delta, "thinking") or "")
         if kind == "input_json_delta":
-            self._input.append(get_str(delta, "partial_json") or "")
-            return []
+            return self.input(get_str(delta, "partial_json") or "")
         return [] if kind in ("signature_delta", "citations_delta") else [meta.unknown(delta)]
 
-    def _fragment(self, new: Streamed, other: Streamed, text: Any) -> list[TranscriptEvent]:
-        fragment = text if type(text) is str else ""
-        return other.stop() + new.fragment(fragment) if other.parts else new.fragment(fragment)
+    def text(self, fragment: str) -> list[TranscriptEvent]:
+        if self.thoughts.parts:
+            return self.thoughts.stop() + self.words.fragment(fragment)
+        return self.words.fragment(fragment)
 
-    def _block(self, block: dict[str, Any]) -> list[TranscriptEvent]:
+    def thought(self, fragment: str) -> list[TranscriptEvent]:
+        if self.words.parts:
+            return self.words.stop() + self.thoughts.fragment(fragment)
+        return self.thoughts.fragment(fragment)
+
+    def input(self, fragment: str) -> list[TranscriptEvent]:
+        """Of a call, as JSON."""
+        self._input.append(fragment)
+        return []
+
+    def start_block(self, block: dict[str, Any]) -> list[TranscriptEvent]:
         events = self.close()
-        match block.get("type"):
-            case "text":
-                events += self.words.fragment(get_str(block, "text") or "")
-            case "thinking":
-                events += self.thoughts.fragment(get_str(block, "thinking") or "")
-            case "tool_use" | "server_tool_use" | "mcp_tool_use":
-                self._tool, self._input = block, []
+        kind = block.get("type")
+        if kind == "text":
+            first = get_str(block, "text")
+            return events + self.words.fragment(first) if first else events
+        if kind == "thinking":
+            first = get_str(block, "thinking")
+            return events + self.thoughts.fragment(first) if first else events
+        if kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
+            self._tool, self._input = block, []
         return events
 
     def _tool_call(self) -> list[TranscriptEvent]:

@@ -24,6 +24,14 @@ class ToolCalls:
         given = block.get("input")
         return [self._begin(call, get_str(block, "name") or "tool", given if isinstance(given, dict) else None)]
 
+    def start_call(self, call: str, name: str, given: dict[str, Any], events: list[TranscriptEvent]) -> None:
+        """The same of what is known to be a call; an empty id or name is none."""
+        if call and name:
+            if call not in self._known:
+                events.append(self._begin(call, name, given))
+        else:
+            events += self.start({"id": call, "name": name, "input": given})
+
     def end(
         self, call: str | None, text: str, status: ToolStatus, duration_ms: int | None = None
     ) -> list[TranscriptEvent]:

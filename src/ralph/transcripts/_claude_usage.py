@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ralph.transcripts._json import get_dict, get_float, get_int
-from ralph.transcripts.events import Usage
+from ralph.transcripts.events import Usage, decode_json
+
+if TYPE_CHECKING:
+    import msgspec
 
 
 def read_usage(value: dict[str, Any], model: str | None = None) -> Usage | None:
@@ -42,7 +45,7 @@ class RunUsage:
     """Adds up a run without counting anything twice."""
 
     def __init__(self) -> None:
-        self._messages: dict[str, dict[str, Any]] = {}
+        self._messages: dict[str, dict[str, Any] | bytes] = {}
         self._current = ""
         self._last: Usage | None = None
         self._cost: float | None = None
@@ -56,9 +59,17 @@ class RunUsage:
                 self._current = name
             self._messages[self._current] = usage
 
+    def raw_message(self, name: str | None, usage: msgspec.Raw) -> None:
+        """The same, not decoded yet: the counts of a message matter only if no result tells the sum."""
+        raw = bytes(usage)
+        if raw[:1] == b"{":
+            if name is not None:
+                self._current = name
+            self._messages[self._current] = raw
+
     def delta(self, usage: dict[str, Any]) -> None:
         """The final counts of the message that is being streamed."""
-        self._messages[self._current] = {**self._messages.get(self._current, {}), **usage}
+        self._messages[self._current] = {**_decoded(self._messages.get(self._current, {})), **usage}
 
     def result(self, value: dict[str, Any], model: str | None) -> Usage | None:
         """What a `result` line adds to the results before it.
@@ -122,8 +133,13 @@ def _beyond(total: Usage, last: Usage) -> Usage:
     return Usage(model=total.model, **{n: None if v is None else v - (old[n] or 0) for n, v in new.items()})
 
 
-def _sum(messages: dict[str, dict[str, Any]], model: str | None) -> Usage | None:
-    read = [usage for usage in (read_usage(m) for m in messages.values()) if usage is not None]
+def _decoded(usage: dict[str, Any] | bytes) -> dict[str, Any]:
+    value: dict[str, Any] = decode_json(usage) if isinstance(usage, bytes) else usage
+    return value
+
+
+def _sum(messages: dict[str, dict[str, Any] | bytes], model: str | None) -> Usage | None:
+    read = [usage for usage in (read_usage(_decoded(m)) for m in messages.values()) if usage is not None]
     if not read:
         return None
     columns = {name: [v for v in (getattr(u, name) for u in read) if v is not None] for name in _COUNTS}
