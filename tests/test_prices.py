@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,11 @@ def test_without_any_table_nothing_is_known() -> None:
         assert not Prices().knows("gpt-4o")
     assert Prices((("x", PRICE),)).any
     assert Prices((("x", PRICE),)).knows("x")
+
+
+def test_the_table_in_the_how_to_is_a_good_one(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "how-to" / "know-the-cost.md").read_text()
+    (example,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    table = prices.load(write(tmp_path / "p.toml", example))
+    assert table.knows("gpt-5.1-codex-mini")
+    assert table.knows("anthropic/claude-opus-4-1")

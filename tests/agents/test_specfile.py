@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from pathlib import Path
 
 import pytest
 
 from ralph.agents import registry, specfile
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GOOD = 'name = "bolt"\ntitle = "Bolt"\ncommands = ["bolt"]\n[[invocation]]\nargs = ["-p"]\n'
 
@@ -81,6 +79,12 @@ def test_all_mistakes_are_told_at_once_with_the_nearest_name(tmp_path: Path) -> 
 def test_each_mistake_has_its_sentence(tmp_path: Path, text: str, expected: str) -> None:
     (problem,) = problems(tmp_path, text)
     assert expected in problem
+
+
+def test_the_file_in_the_how_to_is_a_good_one(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / "add-an-agent.md").read_text()
+    (example,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert problems(tmp_path, example) == []
 
 
 def test_the_built_in_files_stand_the_same_checks() -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from ralph.agents import detect, registry
 from ralph.agents.login import Login, login
+from ralph.agents.spec import PYTHON
 from ralph.agents.versions import Standing, standing
 from ralph.errors import UsageError
 from ralph.plan import Plan, plan_for
@@ -59,7 +60,7 @@ class AgentCheck(msgspec.Struct, frozen=True):
 def look(resolved: Resolved, workdir: Path, chosen: Plan | None) -> tuple[list[AgentCheck], list[str]]:
     """Those found, in the order of detection, and the names of the others. Probes run side by side."""
     specs = sorted(registry.all_specs(), key=lambda s: (s.detect is None, s.detect or 0, s.name))
-    specs = [spec for spec in specs if spec.name != "demo" and (chosen is None or spec.name != chosen.agent)]
+    specs = [spec for spec in specs if not _for_show(spec) and (chosen is None or spec.name != chosen.agent)]
     with ThreadPoolExecutor(max_workers=4) as pool:
         results = list(pool.map(lambda spec: _look(spec, resolved, workdir), specs))
     found = [result for result in results if result is not None]
@@ -76,8 +77,15 @@ def _look(spec: AgentSpec, resolved: Resolved, workdir: Path) -> AgentCheck | No
     try:
         plan = plan_for(resolved, workdir, detect.Installed(spec, program, version))
     except UsageError as error:
+        if PYTHON in spec.commands:
+            return None  # always there; without what it needs it is as good as not
         return _known(spec, program, version, answers=answers, problem=str(error))
     return _planned(plan, resolved, answers=answers, chosen=False)
+
+
+def _for_show(spec: AgentSpec) -> bool:
+    """The demo agent: part of ralph, and in need of nothing."""
+    return PYTHON in spec.commands and not spec.needs_env
 
 
 def _answers(plan: Plan) -> bool:
