@@ -31,13 +31,13 @@ def agents_command(as_json: bool) -> None:
         for row in rows:
             click.echo(msgspec.json.encode(row).decode())
         return
-    click.echo(f"{'agent':<10} {'installed':<14} {'prompt by':<9} {' '.join(_HEADS)}")
+    click.echo(f"{'agent':<12} {'installed':<14} {'prompt by':<9} {' '.join(_HEADS)}")
     for row in rows:
         found = "-" if row.path is None else (row.version or "yes") if row.works else "does not answer"
         marks = " ".join(
             ("yes" if getattr(row, name) else "-").ljust(len(head)) for name, head in zip(_COLUMNS, _HEADS, strict=True)
         )
-        click.echo(f"{row.name:<10} {found:<14} {row.prompt:<9} {marks}".rstrip())
+        click.echo(f"{row.name:<12} {found:<14} {row.prompt:<9} {marks}".rstrip())
     click.echo()
     for row in rows:
         if row.file is not None:
@@ -48,4 +48,4 @@ def agents_command(as_json: bool) -> None:
     if missing:
         click.echo("To get one of the others:")
         for row in missing:
-            click.echo(f"  {row.name:<10} {row.install}   {row.link}".rstrip())
+            click.echo(f"  {row.name:<12} {row.install}   {row.link}".rstrip())
