@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from ralph.transcripts import _gemini_lines as lines
 from ralph.transcripts import meta
 from ralph.transcripts._deltas import DeltaLines
 from ralph.transcripts._gemini_errors import FATAL_ANYWHERE, GUARDED_TOOLS, StderrReader, explain
@@ -128,16 +131,29 @@ class GeminiAdapter(JsonAdapter):
             events.append(meta.error(*self._refusal()))
         return events
 
+    def feed(self, line: str) -> list[TranscriptEvent]:
+        if self.structured and line.startswith(lines.HOT) and not self._document:
+            try:
+                known = lines.decode_line(line)
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                return super().feed(line)
+            if type(known) is lines.Message:
+                if known.delta and known.role == "assistant":
+                    self._retrying = None
+                    return self._words.feed(known.content)
+                return self._whole(known.role, known.content, delta=known.delta)
+            if type(known) is lines.ToolResult:
+                if known.tool_id:
+                    return self._tool_end(known.tool_id, known.output, known.status, {}, None)
+            elif type(known) is lines.ToolUse and known.tool_id and known.tool_name:
+                return self._tool_start(known.tool_id, known.tool_name, known.parameters)
+        return super().feed(line)
+
     # -- objects
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
         kind = value.get("type")
-        if kind == "message" and value.get("delta") is True and value.get("role") == "assistant":
-            content = value.get("content")
-            if type(content) is str:  # nearly all lines are such: no detours
-                self._retrying = None
-                return self._words.feed(content)
         handler = self._handlers.get(kind) if isinstance(kind, str) else None
         if handler is not None:
             return handler(value)
@@ -146,33 +162,42 @@ class GeminiAdapter(JsonAdapter):
         return [*self._words.flush(), meta.unknown(value)]
 
     def _message(self, value: dict[str, Any]) -> list[TranscriptEvent]:
-        content = _content(value.get("content"))
-        role = value.get("role")
+        return self._whole(value.get("role"), _content(value.get("content")), delta=value.get("delta") is True)
+
+    def _whole(self, role: Any, content: str, *, delta: bool) -> list[TranscriptEvent]:
         if role == "user":
             return [*self._words.flush(), Text(Tag.PROMPT, content)]
         if role not in ("assistant", "model"):
             return [*self._words.flush(), Text(Tag.SYS, content)]
         self._retrying = None
-        if value.get("delta") is True:
+        if delta:
             return self._words.feed(content)
         repeated = self._words.length == len(content) > 0
         events = self._words.flush()
         return events if repeated or not content else [*events, Text(Tag.AI, content)]
 
     def _tool_use(self, value: dict[str, Any]) -> list[TranscriptEvent]:
-        self._retrying = None
         tool_id = get_str(value, "tool_id", "id") or f"call-{len(self._tools) + 1}"
-        name = get_str(value, "tool_name", "name") or "tool"
+        return self._tool_start(tool_id, get_str(value, "tool_name", "name") or "tool", get_dict(value, "parameters"))
+
+    def _tool_start(self, tool_id: str, name: str, parameters: dict[str, Any]) -> list[TranscriptEvent]:
+        self._retrying = None
         self._tools[tool_id] = name
-        start = ToolStart(ToolCall(tool_id, name, get_dict(value, "parameters") or None))
-        return [*self._words.flush(), start]
+        events = self._words.flush()
+        events.append(ToolStart(ToolCall(tool_id, name, parameters or None)))
+        return events
 
     def _tool_result(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         tool_id = get_str(value, "tool_id", "id") or next(reversed(self._tools), "call-1")
-        name = self._tools.get(tool_id)
         error = get_dict(value, "error")
         output = _content(value.get("output")) or get_str(error, "message") or ""
-        match value.get("status"):
+        return self._tool_end(tool_id, output, value.get("status"), error, get_int(value, "duration_ms"))
+
+    def _tool_end(
+        self, tool_id: str, output: str, told: Any, error: dict[str, Any], duration_ms: int | None
+    ) -> list[TranscriptEvent]:
+        name = self._tools.get(tool_id)
+        match told:
             case "success" if name == "run_shell_command" and _EXITED.fullmatch(output):
                 status = ToolStatus.FAIL
             case "success":
@@ -190,7 +215,8 @@ class GeminiAdapter(JsonAdapter):
         events = self._words.flush()
         if output:
             events.append(ToolOutput(ToolRef(tool_id, name), output))
-        return [*events, ToolEnd(ToolResult(tool_id, status, get_int(value, "duration_ms"), name))]
+        events.append(ToolEnd(ToolResult(tool_id, status, duration_ms, name)))
+        return events
 
     def _init(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         return [*self._words.flush(), *self._begin(value)]
