@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ralph.transcripts import _droid_lines as lines
 from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._errors import classify, retry_after
@@ -94,6 +95,31 @@ class DroidAdapter(JsonAdapter):
             events += self._fatal(bare)
         return events
 
+    def feed(self, line: str) -> list[TranscriptEvent]:
+        if self._session is not None and line.startswith(lines.HOT) and not self._document:
+            try:
+                known = lines.decode_line(line)
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                return super().feed(line)
+            events = self._usual(known)
+            if events is not None:
+                return events
+        return super().feed(line)
+
+    def _usual(self, line: lines.Line) -> list[TranscriptEvent] | None:
+        """None for a line that must be read as an object."""
+        if not line.id:
+            return None
+        if isinstance(line, lines.Message):
+            return self._spoken(line.role, line.id, line.text, line.session_id) if line.text else None
+        if isinstance(line, lines.Reasoning):
+            return self._thought(line.id, line.text) if line.text else []
+        if isinstance(line, lines.ToolUse):
+            return self._start(line.id, line.name, line.parameters) if line.name else None
+        if line.id not in self._tools or not line.value:
+            return None
+        return self._end_call(line.id, line.value, ToolStatus.FAIL if line.failed else ToolStatus.OK, None, [])
+
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
         kind = value.get("type")
@@ -125,26 +151,29 @@ class DroidAdapter(JsonAdapter):
 
     def _message(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         text = get_str(value, "text", "content")
-        if text is None or self._again(value, text):
+        if text is None:
             return []
-        match value.get("role"):
-            case "assistant" if value.get("session_id", self._session) == self._session:  # else a subagent's
-                self._said.add(text)
-                return [Text(Tag.AI, text.removesuffix("\n"))]
-            case "user":
-                return [Text(Tag.PROMPT, text)]
-        return [Text(Tag.SYS, text)]
+        return self._spoken(value.get("role"), get_str(value, "id"), text, value.get("session_id", self._session))
+
+    def _spoken(self, role: Any, message: str | None, text: str, session: Any) -> list[TranscriptEvent]:
+        if self._again("message", message, text):
+            return []
+        if role == "assistant" and session == self._session:  # else a subagent's
+            self._said.add(text)
+            return [Text(Tag.AI, text.removesuffix("\n"))]
+        return [Text(Tag.PROMPT if role == "user" else Tag.SYS, text)]
 
     def _reasoning(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         text = get_str(value, "text")
-        if text is None or self._again(value, text):
-            return []
-        return [Text(Tag.THINK, text.removesuffix("\n"))]
+        return [] if text is None else self._thought(get_str(value, "id"), text)
 
-    def _again(self, value: dict[str, Any], text: str) -> bool:
+    def _thought(self, message: str | None, text: str) -> list[TranscriptEvent]:
+        return [] if self._again("reasoning", message, text) else [Text(Tag.THINK, text.removesuffix("\n"))]
+
+    def _again(self, kind: str, message: str | None, text: str) -> bool:
         """The same as the line before it: only a copy has the same id too."""
-        this = (value.get("type"), get_str(value, "id"), text)
-        if this[1] is not None and this == self._last:
+        this = (kind, message, text)
+        if message is not None and this == self._last:
             return True
         self._last = this
         return False
@@ -153,12 +182,15 @@ class DroidAdapter(JsonAdapter):
         call = get_str(value, "id", "toolCallId")
         if call is None:
             return [meta.unknown(value)]
+        parameters = value.get("parameters")
+        name = get_str(value, "toolName", "toolId") or "tool"
+        return self._start(call, name, parameters if isinstance(parameters, dict) else None)
+
+    def _start(self, call: str, name: str, parameters: dict[str, Any] | None) -> list[TranscriptEvent]:
         if call in self._tools or call in self._finished:
             return []
-        name = get_str(value, "toolName", "toolId") or "tool"
         self._tools[call] = name
-        parameters = value.get("parameters")
-        return [ToolStart(ToolCall(call, name, parameters if isinstance(parameters, dict) else None))]
+        return [ToolStart(ToolCall(call, name, parameters))]
 
     def _tool_result(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         call = get_str(value, "id", "toolCallId")
@@ -166,16 +198,11 @@ class DroidAdapter(JsonAdapter):
             return [meta.unknown(value)]
         if call in self._finished:
             return []
-        self._finished.add(call)
         events: list[TranscriptEvent] = []
-        name = self._tools.pop(call, None)
-        if name is None:
-            name = get_str(value, "toolName", "toolId") or "tool"
-            events.append(ToolStart(ToolCall(call, name)))
+        if call not in self._tools:
+            events = self._start(call, get_str(value, "toolName", "toolId") or "tool", None)
         error = value.get("error")
         output = _as_text(value.get("value")) or get_str(error, "message") or _as_text(error)
-        if output:
-            events.append(ToolOutput(ToolRef(call, name), output))
         match value.get("isError", True if error is not None else None):
             case True:
                 status = ToolStatus.FAIL
@@ -183,7 +210,16 @@ class DroidAdapter(JsonAdapter):
                 status = ToolStatus.OK
             case _:
                 status = ToolStatus.UNKNOWN
-        events.append(ToolEnd(ToolResult(call, status, get_int(value, "durationMs"), name)))
+        return self._end_call(call, output, status, get_int(value, "durationMs"), events)
+
+    def _end_call(
+        self, call: str, output: str, status: ToolStatus, duration_ms: int | None, events: list[TranscriptEvent]
+    ) -> list[TranscriptEvent]:
+        self._finished.add(call)
+        name = self._tools.pop(call)
+        if output:
+            events.append(ToolOutput(ToolRef(call, name), output))
+        events.append(ToolEnd(ToolResult(call, status, duration_ms, name)))
         return events
 
     # -- the end
