@@ -24,14 +24,18 @@ class Spent:
     def __init__(self) -> None:
         self._sum = _Counts()
 
-    def call(self, event: dict[str, Any]) -> list[TranscriptEvent]:
+    def call_event(self, event: dict[str, Any]) -> list[TranscriptEvent]:
+        prompt, output = get_int(event, "inputTokens"), get_int(event, "outputTokens")
+        read, written = get_int(event, "cacheReadTokens"), get_int(event, "cacheWriteTokens")
+        return self.call(prompt, output, read, written, get_float(event, "totalCost"))
+
+    def call(
+        self, prompt: int | None, output: int | None, read: int | None, written: int | None, cost: float | None
+    ) -> list[TranscriptEvent]:
         """A call's own tokens. Its `totalCost` is the run's so far."""
-        counts = _counts(event)
-        counts.cost = None
-        cost = get_float(event, "totalCost")
-        if cost is not None and cost > (self._sum.cost or 0.0):
-            counts.cost = cost - (self._sum.cost or 0.0)
-        return self._add(counts, None)
+        before = self._sum.cost or 0.0
+        more = cost - before if cost is not None and cost > before else None
+        return self._add(_Counts(_with_cached(prompt, read, written), output, read, written, more), None)
 
     def total(self, usage: dict[str, Any], model: str | None) -> list[TranscriptEvent]:
         counts = _counts(usage)
@@ -48,16 +52,15 @@ class Spent:
         )
 
     def _add(self, new: _Counts, model: str | None) -> list[TranscriptEvent]:
-        if not any((new.prompt, new.output, new.read, new.written, new.cost)):
+        if not (new.prompt or new.output or new.read or new.written or new.cost):
             return []
         told = self._sum
-        self._sum = _Counts(
-            _plus(told.prompt, new.prompt),
-            _plus(told.output, new.output),
-            _plus(told.read, new.read),
-            _plus(told.written, new.written),
-            (told.cost or 0.0) + new.cost if new.cost else told.cost,
-        )
+        told.prompt = _plus(told.prompt, new.prompt)
+        told.output = _plus(told.output, new.output)
+        told.read = _plus(told.read, new.read)
+        told.written = _plus(told.written, new.written)
+        if new.cost:
+            told.cost = (told.cost or 0.0) + new.cost
         return [
             UsageEvent(
                 Usage(
@@ -74,11 +77,15 @@ class Spent:
 
 def _counts(usage: dict[str, Any]) -> _Counts:
     prompt, read, written = (get_int(usage, k) for k in ("inputTokens", "cacheReadTokens", "cacheWriteTokens"))
+    cost = get_float(usage, "totalCost")
+    return _Counts(_with_cached(prompt, read, written), get_int(usage, "outputTokens"), read, written, cost or None)
+
+
+def _with_cached(prompt: int | None, read: int | None, written: int | None) -> int | None:
     cached = (read or 0) + (written or 0)
     if prompt is not None and cached > prompt:
-        prompt += cached  # some providers leave the cached ones out of the input
-    cost = get_float(usage, "totalCost")
-    return _Counts(prompt, get_int(usage, "outputTokens"), read, written, cost or None)
+        return prompt + cached  # some providers leave the cached ones out of the input
+    return prompt
 
 
 def _more(total: int | None, told: int | None) -> int | None:

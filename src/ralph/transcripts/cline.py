@@ -13,6 +13,7 @@ import msgspec
 
 from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
+from ralph.transcripts._cline_lines import HOT, AgentEvent, Event, decode_line
 from ralph.transcripts._cline_messages import MessageReader, is_message
 from ralph.transcripts._cline_usage import Spent
 from ralph.transcripts._errors import classify, retry_after
@@ -120,6 +121,54 @@ class ClineAdapter(JsonAdapter):
                 events += self._fatal(get_str(value, "message") or "cline failed")
         return events
 
+    def feed(self, line: str) -> list[TranscriptEvent]:
+        if self.structured and line.startswith(HOT) and not self._document:
+            try:
+                known = decode_line(line)
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                return super().feed(line)
+            if not isinstance(known, AgentEvent):
+                return []  # a hook's
+            event = known.event
+            events = self._usual(event, bool(known.parent_agent_id or event.parent_agent_id))
+            if events is not None:
+                return events
+        return super().feed(line)
+
+    def _usual(self, event: Event, other: bool) -> list[TranscriptEvent] | None:
+        """None for an event that must be read as an object."""
+        kind = event.type
+        if kind == "content_update":
+            return []
+        ended = kind == "content_end"
+        if not ended and kind != "content_start":
+            return self._usual_step(event, other)
+        match event.content_type:
+            case "text":
+                return self._spoken(self._others if other else self._words, event.text, ended)
+            case "reasoning":
+                return self._spoken(self._thoughts, event.reasoning or event.text, ended)
+            case "tool" if event.tool_call_id and event.tool_name:
+                events = self._stop_words()
+                call, name = event.tool_call_id, event.tool_name
+                if ended:
+                    self._end_call(events, call, name, event.input, event.output, event.error, event.duration_ms)
+                else:
+                    self._start_call(events, call, name, event.input)
+                return events
+        return None
+
+    def _usual_step(self, event: Event, other: bool) -> list[TranscriptEvent] | None:
+        match event.type:
+            case "iteration_start" | "iteration_end":
+                return self._restart()
+            case "usage":
+                counts = (event.input_tokens, event.output_tokens, event.cache_read_tokens, event.cache_write_tokens)
+                return self._spent.call(*counts, event.total_cost)
+            case "done":
+                return self._agent_done({"reason": event.reason}, other)
+        return None
+
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
         kind = value.get("type")
@@ -167,65 +216,90 @@ class ClineAdapter(JsonAdapter):
         ended = event["type"] == "content_end"
         match event.get("contentType"):
             case "text":
-                stream, text = self._others if other else self._words, get_str(event, "text")
+                return self._spoken(self._others if other else self._words, get_str(event, "text"), ended)
             case "reasoning":
-                stream, text = self._thoughts, get_str(event, "reasoning", "text")
+                return self._spoken(self._thoughts, get_str(event, "reasoning", "text"), ended)
             case "tool":
-                return [*self._stop_words(), *(self._tool_end(event) if ended else self._tool_start(event))]
-            case _:
-                return [meta.unknown(event)]
-        if text is None:
+                return self._tool(event, ended)
+        return [meta.unknown(event)]
+
+    def _spoken(self, stream: Streamed, text: str | None, ended: bool) -> list[TranscriptEvent]:
+        if not text:
             return []
         if ended:
             return stream.full(text)
-        if stream is self._thoughts:
+        if stream is self._thoughts or not self._thoughts.parts:
             return stream.fragment(text)
-        return [*self._thoughts.stop(), *stream.fragment(text)]  # a thought is told whole only after the words
+        return self._thoughts.stop() + stream.fragment(text)  # a thought is told whole only after the words
 
     def _iteration(self, event: dict[str, Any], other: bool) -> list[TranscriptEvent]:
-        return [*self._thoughts.restart(), *self._others.restart(), *self._words.restart()]
+        return self._restart()
+
+    def _restart(self) -> list[TranscriptEvent]:
+        return self._thoughts.restart() + self._others.restart() + self._words.restart()
 
     def _nothing(self, event: dict[str, Any], other: bool) -> list[TranscriptEvent]:
         return []
 
     def _stop_words(self) -> list[TranscriptEvent]:
-        return [*self._thoughts.stop(), *self._others.stop(), *self._words.stop()]
+        events = self._thoughts.stop()
+        if self._others.parts:
+            events += self._others.stop()
+        if self._words.parts:
+            events += self._words.stop()
+        return events
 
-    def _tool_start(self, event: dict[str, Any]) -> list[TranscriptEvent]:
-        call = get_str(event, "toolCallId")
+    def _tool(self, event: dict[str, Any], ended: bool) -> list[TranscriptEvent]:
+        events = self._stop_words()
+        call, name = get_str(event, "toolCallId"), get_str(event, "toolName") or "tool"
+        given = event.get("input")
+        arguments = given if isinstance(given, dict) else None
         if call is None:
-            return [meta.unknown(event)]
-        if call in self._tools or call in self._finished:
-            return []
-        name = get_str(event, "toolName") or "tool"
-        self._tools[call] = name
-        arguments = event.get("input")
-        return [ToolStart(ToolCall(call, name, arguments if isinstance(arguments, dict) else None))]
+            events.append(meta.unknown(event))
+        elif ended:
+            duration = get_int(event, "durationMs")
+            self._end_call(events, call, name, arguments, event.get("output"), event.get("error"), duration)
+        else:
+            self._start_call(events, call, name, arguments)
+        return events
 
-    def _tool_end(self, event: dict[str, Any]) -> list[TranscriptEvent]:
-        call = get_str(event, "toolCallId")
-        if call is None:
-            return [meta.unknown(event)]
+    def _start_call(self, events: list[TranscriptEvent], call: str, name: str, given: dict[str, Any] | None) -> None:
+        if call not in self._tools and call not in self._finished:
+            self._tools[call] = name
+            events.append(ToolStart(ToolCall(call, name, given)))
+
+    def _end_call(
+        self,
+        events: list[TranscriptEvent],
+        call: str,
+        name: str,
+        given: dict[str, Any] | None,
+        output: Any,
+        error: Any,
+        duration_ms: int | None,
+    ) -> None:
         if call in self._finished:
-            return []
-        events = self._tool_start(event)
+            return
+        self._start_call(events, call, name, given)
         self._finished.add(call)
         name = self._tools.pop(call)
-        output, status = event.get("output"), _status(event)
-        refusal = get_str(output, "error") or get_str(event, "error") or ""
-        if status is ToolStatus.FAIL and _REFUSED.match(refusal):
-            self._refused[name] = refusal
+        status = _status(output, error)
+        told = error if isinstance(error, str) else ""
+        if status is ToolStatus.FAIL:
+            refusal = get_str(output, "error") or told
+            if _REFUSED.match(refusal):
+                self._refused[name] = refusal
         elif status is ToolStatus.OK:
             self._refused.pop(name, None)
-        text = _output(output) or get_str(event, "error")
+        text = _output(output) or told
         if text:
             events.append(ToolOutput(ToolRef(call, name), text))
-        return [*events, ToolEnd(ToolResult(call, status, get_int(event, "durationMs"), name))]
+        events.append(ToolEnd(ToolResult(call, status, duration_ms, name)))
 
     # -- the run
 
     def _usage(self, event: dict[str, Any], other: bool) -> list[TranscriptEvent]:
-        return self._spent.call(event)
+        return self._spent.call_event(event)
 
     def _agent_done(self, event: dict[str, Any], other: bool) -> list[TranscriptEvent]:
         if not other:
@@ -281,11 +355,10 @@ def _limit(message: str, error_class: ErrorClass) -> list[TranscriptEvent]:
     return [] if seconds is None else [meta.rate_limit(message=message, retry_after=seconds)]
 
 
-def _status(event: dict[str, Any]) -> ToolStatus:
+def _status(output: Any, error: Any) -> ToolStatus:
     """A call runs several commands: it failed if one did. Tools that give no such mark tell an error, or went well."""
-    if event.get("error"):
+    if error:
         return ToolStatus.FAIL
-    output = event.get("output")
     parts = output if isinstance(output, list) else [output]
     marks = [part["success"] for part in parts if isinstance(part, dict) and "success" in part]
     if False in marks:
