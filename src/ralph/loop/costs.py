@@ -87,9 +87,8 @@ class RunCosts:
 
 def not_enforced(model: str | None) -> str:
     """What is said after an iteration whose cost is not known."""
-    return (
-        f"--max-cost cannot be enforced: the agent did not report its cost, and no price is known for {model or 'it'}"
-    )
+    why = f"no price is known for {model}" if model else "it did not name its model either (--model would)"
+    return f"--max-cost cannot be enforced: the agent did not report its cost, and {why}"
 
 
 def _counts(usage: Usage) -> bool:
