@@ -178,6 +178,8 @@ def test_a_retry_that_was_got_over_is_history() -> None:
         ("provider.auth_error: 401 Incorrect API key", "auth"),
         ("provider.rate_limit: 429 You exceeded your current quota", "quota"),
         ("provider.overloaded: 529 overloaded", "overloaded"),
+        ("provider.api_error: 503 busy", "overloaded"),
+        ("provider.api_error: terminated", "failed"),
         ("provider.connection_error: Connection error.", "failed"),
     ],
 )

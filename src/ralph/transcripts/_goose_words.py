@@ -24,13 +24,12 @@ _OWN = re.compile(
 _OWN_BEGINS = ("Ran into this error", "Network error: ", "Error: Unable to ", "Unable to ", "The provider refused ")
 _TURNS = "I've reached the maximum number of actions"
 _TURNS_END = "I can do without user input. Would you like me to continue?"
-_CONTEXT = re.compile(r"context limit|trying to compact|truncate messages", re.IGNORECASE)
 #: Tool results that goose wrote because it did not run the tool.
 _REFUSED = re.compile(
     r"Let the user know the tool call was skipped in goose chat mode|The user has declined to run this tool|"
     r"Tool call was (?:denied|not approved)"
 )
-_APPROVAL = re.compile(r"approval required|requires? approval|not approved|permission denied", re.IGNORECASE)
+_APPROVAL = re.compile(r"approval required|requires? approval", re.IGNORECASE)
 
 _BANNER_MODEL = re.compile(r"● (?:new session|resuming)[^·]* · (\S+) (\S+)|^starting session \| .*model: (\S+)")
 _BANNER_SESSION = re.compile(r"\\____\)\s+(\S+) · |^session id: (\S+)$")
@@ -79,15 +78,16 @@ def error_class(message: str) -> ErrorClass:
     """The class of an error in goose's own words."""
     if message.startswith(_TURNS):
         return ErrorClass.FAILED
-    if _CONTEXT.search(message):
-        return ErrorClass.CONTEXT_EXCEEDED
     if _APPROVAL.search(message):
         return ErrorClass.PERMISSION_DENIED
     if "No provider configured" in message:
         return ErrorClass.AUTH
     if "keychain" in message or message.startswith("Network error"):
         return ErrorClass.FAILED
-    return classify(message)
+    told = classify(message)
+    if told is ErrorClass.FAILED and message.startswith("Ran into this error trying to compact"):
+        return ErrorClass.CONTEXT_EXCEEDED  # it compacts because the context is full
+    return told
 
 
 def is_refusal(output: str) -> bool:

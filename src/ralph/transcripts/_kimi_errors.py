@@ -18,6 +18,7 @@ _OWN = re.compile(
     r"Unknown error: |Connection error\.|Request timed out\.|The API returned an empty response|[45]\d\d [A-Z_]{4,}"
 )
 _CODE = "error: failed to run prompt: "
+_API_ERROR = re.compile(r"^provider\.api_error: ")
 _RESUME = re.compile(r"To resume this session: (?:.+ && )?kimi (?:-r|-S|--session|--resume) (\S+)$")
 _LIMITS = (ErrorClass.RATE_LIMITED, ErrorClass.QUOTA, ErrorClass.OVERLOADED)
 #: A line as long as this was cut, not ended. Wide characters take two columns.
@@ -59,7 +60,8 @@ def told(lines: list[str]) -> list[TranscriptEvent]:
 
 
 def fatal(message: str) -> list[TranscriptEvent]:
-    error_class = ErrorClass.AUTH if message.startswith("LLM not set") else classify(message)
+    # Kimi Code calls whatever goes wrong with a provider an API error, a broken connection as well.
+    error_class = ErrorClass.AUTH if message.startswith("LLM not set") else classify(_API_ERROR.sub("", message))
     return [*limit(message, error_class), meta.error(message, error_class)]
 
 

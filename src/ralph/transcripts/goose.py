@@ -25,13 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _CUT = "the output ends without a result"
-#: `error` blocks of a kind that says more than their text.
-_KINDS = {
-    "authentication": ErrorClass.AUTH,
-    "rateLimit": ErrorClass.RATE_LIMITED,
-    "creditsExhausted": ErrorClass.QUOTA,
-    "contextLengthExceeded": ErrorClass.CONTEXT_EXCEEDED,
-}
 _LIMITS = (ErrorClass.RATE_LIMITED, ErrorClass.QUOTA, ErrorClass.OVERLOADED)
 
 
@@ -215,7 +208,8 @@ class GooseAdapter(JsonAdapter):
                 return [*self._finish_words(), *self._notify(block)]
             case {"type": "error"}:
                 message = get_str(block, "message") or "the run failed"
-                self._problem = (message, _KINDS.get(str(block.get("kind"))) or words.error_class(message))
+                login = block.get("kind") == "authentication"
+                self._problem = (message, ErrorClass.AUTH if login else words.error_class(message))
                 return [*self._finish_words(), Text(Tag.SYS, message)]
             case {"type": "toolConfirmationRequest" | "actionRequired"}:
                 asked = get_str(block, "toolName", "prompt") or get_str(get_dict(block, "data"), "toolName", "message")
