@@ -348,6 +348,15 @@ def test_live_without_a_name_asks_the_one_that_a_run_takes(ralph: Ralph, tools: 
     assert "custom answers." in done.stdout
 
 
+def test_live_with_a_name_is_about_that_one(ralph: Ralph, tools: Path, repo: Path) -> None:
+    (repo / "ralph.yml").write_text("agent: gemini\n")
+    install(tools, "codex", "codex-cli 0.166.0", f"cat >/dev/null\n{CODEX_SAYS}")
+    assert ralph("doctor").returncode == 1
+    assert ralph("doctor", "--live", "codex").returncode == 0
+    (repo / ".ralph").write_text("in the way")
+    assert ralph("doctor", "--live", "codex").returncode == 1
+
+
 def test_live_says_what_is_missing_from_the_answer(ralph: Ralph, tools: Path) -> None:
     text_only = CODEX_SAYS.splitlines()[2]
     install(tools, "codex", "codex-cli 0.166.0", f"cat >/dev/null\n{text_only}")

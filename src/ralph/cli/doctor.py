@@ -61,7 +61,10 @@ def doctor_command(live: str | None, as_json: bool, model: str | None, cwd: str 
     if as_json:
         whole = msgspec.to_builtins(found) | {"live": msgspec.to_builtins(answer), "live_problem": silent}
         click.echo(msgspec.json.format(msgspec.json.encode(whole), indent=2).decode())
-    return 0 if found.ready and (live is None or (answer is not None and answer.ok)) else 1
+    if live is None:
+        return 0 if found.ready else 1
+    # The agent that was named may answer where the one that a run would take by itself is missing.
+    return 0 if answer is not None and answer.ok and not found.blocked else 1
 
 
 def _ask(resolved: Resolved, agent: str | None, found: Report) -> tuple[Live | None, str | None]:

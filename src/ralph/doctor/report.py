@@ -30,6 +30,11 @@ class Report(msgspec.Struct, frozen=True):
     not_found: list[str]
     checks: list[Check]
 
+    @property
+    def blocked(self) -> bool:
+        """Whether no run could start here, whichever the agent."""
+        return any(check.state is State.PROBLEM for check in self.checks)
+
 
 def examine(resolved: Resolved, workdir: Path, config_problem: str | None) -> Report:
     """Looks at everything; starts nothing but version probes."""
