@@ -111,3 +111,18 @@ def test_a_message_without_end_does_not_fill_the_memory() -> None:
         sys.getsizeof(v) for v in vars(seen.message).values()
     )
     assert size < 50_000
+
+
+def test_what_a_resumed_session_told_before_is_not_counted_again() -> None:
+    seen = Observation(Markers(), before=Usage(prompt_tokens=2600, completion_tokens=165, cached_tokens=1024))
+    seen.feed([UsageEvent(Usage(prompt_tokens=5200, completion_tokens=330, cached_tokens=2048, model="m"))])
+    assert seen.usage == Usage(
+        prompt_tokens=2600, completion_tokens=165, total_tokens=2765, cached_tokens=1024, model="m"
+    )
+    assert seen.told.prompt_tokens == 5200
+
+
+def test_a_resumed_session_that_tells_less_than_before_told_only_its_own() -> None:
+    seen = Observation(Markers(), before=Usage(prompt_tokens=2600, completion_tokens=165))
+    seen.feed([UsageEvent(Usage(prompt_tokens=1200, completion_tokens=105))])
+    assert seen.usage.prompt_tokens == 1200

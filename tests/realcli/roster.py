@@ -55,7 +55,7 @@ def _claude(home: Path, url: str) -> dict[str, str]:
         "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": KEY,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "CLAUDE_CODE_MAX_RETRIES": "1",
+        "CLAUDE_CODE_MAX_RETRIES": "3",
     }
 
 
@@ -198,7 +198,7 @@ ROSTER = (
     RealAgent("pi", _pi, "pi", model="scripted/scripted-model"),
     RealAgent("cline", _cline, "cline", silent_about=frozenset({"session", "resume"}), long_prompt=False, alone=True),
     RealAgent("goose", _goose, "goose", silent_about=frozenset({"session"})),
-    RealAgent("droid", _droid, "droid", model="custom:scripted-model"),
+    RealAgent("droid", _droid, "droid", model="custom:scripted-model", silent_about=frozenset({"same session"})),
     RealAgent("kimi", _kimi, "kimi", silent_about=frozenset({"usage"}), long_prompt=False),
 )
 

@@ -26,6 +26,8 @@ class SessionFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     resume: tuple[str, ...]
     #: how to name a new one, for agents that tell their id too late or not at all
     start: tuple[str, ...] = ()
+    #: the tokens it tells after a resume are those of the whole session
+    cumulative_usage: bool = False
 
 
 class Invocation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -51,6 +51,16 @@ def _both(a: Any, b: Any) -> Any:
     return b if a is None else a if b is None else a + b
 
 
+def subtract_usage(total: Usage, known: Usage) -> Usage:
+    """What came on top of what is known already; unchanged if the total cannot hold it."""
+    left = {
+        name: value - (getattr(known, name) or 0)
+        for name in Usage.__struct_fields__
+        if isinstance(value := getattr(total, name), int | float)
+    }
+    return total if any(value < 0 for value in left.values()) else msgspec.structs.replace(total, **left)
+
+
 def known_total(usage: Usage) -> int | None:
     """All tokens, as given or as the sum of both sides."""
     if usage.total_tokens is not None:
@@ -63,7 +73,13 @@ def known_total(usage: Usage) -> int | None:
 class Observation:
     """Feed it every event of an iteration, in order."""
 
-    def __init__(self, markers: Markers | SignalReader, cost_of: CostOf | None = None) -> None:
+    def __init__(
+        self, markers: Markers | SignalReader, cost_of: CostOf | None = None, before: Usage | None = None
+    ) -> None:
+        #: what a resumed session had told before, if it will tell it again
+        self._before = before
+        #: the usage as the agent told it
+        self.told = Usage()
         self.message: SignalReader = FinalMessage(markers) if isinstance(markers, Markers) else markers
         self.spoke = False
         self.last_words = ""
@@ -135,6 +151,9 @@ class Observation:
                 self.tool_ms += tool.duration_ms or 0
                 self.message.boundary()
             case UsageEvent(usage=usage):
+                self.told = add_usage(self.told, usage)
+                if self._before is not None:
+                    usage, self._before = subtract_usage(usage, self._before), None
                 self.usage = add_usage(self.usage, usage)
                 self.usage_seen = True
                 self.cost.add(usage if usage.model else msgspec.structs.replace(usage, model=self.model))

@@ -16,7 +16,7 @@ from ralph.loop.judge import Verdict, judge
 from ralph.loop.limits import Limits
 from ralph.loop.observe import Observation, add_usage, known_total
 from ralph.loop.record import Recorder
-from ralph.loop.sessions import Sessions, session_of
+from ralph.loop.sessions import Sessions, session_of, usage_is_cumulative
 from ralph.loop.signals import Markers
 from ralph.plan import SessionMode
 from ralph.runners.process import Command, Deadlines, Ended, EndKind
@@ -164,11 +164,12 @@ class Loop:
         self.emit([report.iteration_start(self.iteration, self.limits.iterations, text, self.prompt.shown)])
         adapter = SafeAdapter(registry.create(self.plan.transcript, prompt=text))
         reader = self.plan.launcher.reader() if self.plan.launcher else None
-        seen = Observation(reader or self.markers, self.cost_of)
+        ticket = self.sessions.next()
+        told = self.sessions.told if ticket.resume and usage_is_cumulative(self.plan) else None
+        seen = Observation(reader or self.markers, self.cost_of, told)
         recorder = Recorder(adapter, seen, (raw[0], raw[1]), self.emit, pty=self._pty)
         recorder.budget = (self.limits, self.usage, self.started)
         recorder.on_tick = lambda: self.screen.status(self._status(recorder))
-        ticket = self.sessions.next()
         launch = self.plan.launch(text, prompt_file, ticket.session, resume=ticket.resume)
         environment = self._child_env(prompt_file) | launch.env
         command = Command(launch.argv, environment, str(self.plan.workdir), launch.stdin, self._pty)
@@ -185,6 +186,8 @@ class Loop:
         if self.plan.session_mode is not SessionMode.FRESH:
             stdout = prompt_file.with_name("stdout.raw")
             self.sessions.after(ticket, session_of(self.plan.launcher, seen.session_id, stdout), verdict)
+            if seen.usage_seen:
+                self.sessions.told = seen.told
         self._capabilities = adapter.capabilities
         self._remark(ended, recorder)
         return Finished(

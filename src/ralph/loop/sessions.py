@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.loop.judge import Verdict
-    from ralph.plan import Launcher
+    from ralph.plan import Launcher, Plan
+    from ralph.transcripts.events import Usage
 
 #: How much of a recording is searched for an id that no event told.
 _SEARCHED = 4 << 20
@@ -35,6 +36,8 @@ class Sessions:
         self._mode = mode
         self._expiry = expiry
         self._session: str | None = None
+        #: the usage that the agent told last, of the session that is gone on with
+        self.told: Usage | None = None
         self._since = time.monotonic() if now is None else now
 
     def next(self, now: float | None = None) -> Ticket:
@@ -54,6 +57,12 @@ class Sessions:
             self._session = None
             return
         self._session = found or ticket.session
+
+
+def usage_is_cumulative(plan: Plan) -> bool:
+    """Whether a resumed session tells the tokens of all its iterations each time."""
+    flags = plan.invocation.session or (plan.spec.session if plan.spec else None)
+    return flags is not None and flags.cumulative_usage
 
 
 def session_of(launcher: Launcher | None, told: str | None, stdout: Path) -> str | None:
