@@ -24,7 +24,7 @@ class ToolCalls:
         given = block.get("input")
         return [self._begin(call, get_str(block, "name") or "tool", given if isinstance(given, dict) else None)]
 
-    def start_call(self, call: str, name: str, given: dict[str, Any], events: list[TranscriptEvent]) -> None:
+    def start_call(self, call: str, name: str, given: dict[str, Any] | None, events: list[TranscriptEvent]) -> None:
         """The same of what is known to be a call; an empty id or name is none."""
         if call and name:
             if call not in self._known:

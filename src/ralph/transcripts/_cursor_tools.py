@@ -42,9 +42,11 @@ class Call(msgspec.Struct, frozen=True):
         if isinstance(self.inner, str):
             return self.inner
         details = self.details
-        streams = [details[key] for key in ("stdout", "stderr") if isinstance(details.get(key), str)]
-        if streams:
-            return "".join(streams)
+        out, err = details.get("stdout"), details.get("stderr")
+        if isinstance(out, str):
+            return out + err if isinstance(err, str) else out
+        if isinstance(err, str):
+            return err
         text = get_str(details, "content", "output", "diffString", "error", "errorMessage", "message", "reason")
         return text or (msgspec.json.encode(details).decode() if details else "")
 
@@ -57,6 +59,11 @@ def read_call(tool_call: dict[str, Any]) -> Call:
     function = get_dict(tool_call, "function")
     result = function.get("result", tool_call.get("result"))
     return _call(get_str(function, "name") or "tool", _args(function.get("arguments")), result)
+
+
+def read_body(key: str, args: dict[str, Any] | None, result: dict[str, Any] | None) -> Call | None:
+    """The same of a body whose types are known; None if the key is not a kind of tool's."""
+    return _call(key.removesuffix(_SUFFIX) or "tool", args, result) if key.endswith(_SUFFIX) else None
 
 
 def _call(name: str, args: dict[str, Any] | None, result: Any) -> Call:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
+from ralph.transcripts import _cursor_lines as lines
 from ralph.transcripts import meta
 from ralph.transcripts._claude_tools import ToolCalls, text_of
-from ralph.transcripts._cursor_tools import read_call
+from ralph.transcripts._cursor_tools import Call, read_body, read_call
 from ralph.transcripts._errors import classify, retry_after
 from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_list, get_str, strip_escapes
 from ralph.transcripts._said import Streamed
@@ -64,6 +67,36 @@ class CursorAdapter(JsonAdapter):
             return [Text(Tag.SYS, line)] if line else []
         return [Text(Tag.AI, line)]
 
+    def feed(self, line: str) -> Events:
+        if self._session is not None and line.startswith(lines.HOT) and not self._document:
+            try:
+                known = lines.decode_line(line)
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                return super().feed(line)
+            events = self._usual(known)
+            if events is not None:
+                return events
+        return super().feed(line)
+
+    def _usual(self, line: lines.Line) -> Events | None:
+        """None for a line that must be read as an object."""
+        if isinstance(line, lines.Assistant):
+            blocks = line.message.content
+            if len(blocks) != 1 or not blocks[0].text:
+                return None
+            partial = line.timestamp_ms is not msgspec.UNSET and line.model_call_id is msgspec.UNSET
+            return self._spoken(blocks[0].text, partial=partial)
+        if isinstance(line, lines.Thinking):
+            return self._thought(line.text, completed=line.subtype == "completed")
+        if isinstance(line, lines.ToolCall):
+            if len(line.tool_call) != 1 or not line.call_id:
+                return None
+            ((key, body),) = line.tool_call.items()
+            call = read_body(key, body.args, body.result)
+            return None if call is None else self._called(call, line.call_id, line.subtype)
+        blocks = line.message.content
+        return [*self._close(), Text(Tag.PROMPT, blocks[0].text)] if len(blocks) == 1 and blocks[0].text else None
+
     def on_object(self, value: dict[str, Any]) -> Events:
         self.structured = True
         kind = value.get("type")
@@ -105,9 +138,11 @@ class CursorAdapter(JsonAdapter):
         return [*self._close(), Text(Tag.PROMPT, text)] if text else []
 
     def _thinking(self, value: dict[str, Any]) -> Events:
-        text = get_str(value, "text") or ""
+        return self._thought(get_str(value, "text") or "", completed=value.get("subtype") == "completed")
+
+    def _thought(self, text: str, *, completed: bool) -> Events:
         events = self._words.stop() if self._words.parts else []
-        if value.get("subtype") == "completed":
+        if completed:
             return events + (self._thoughts.full(text) if text else self._thoughts.restart())
         return events + self._thoughts.fragment(text) if events else self._thoughts.fragment(text)
 
@@ -122,8 +157,11 @@ class CursorAdapter(JsonAdapter):
         text = text_of(content)
         if not text:
             return [] if message else [meta.unknown(value)]
+        return self._spoken(text, partial="timestamp_ms" in value and "model_call_id" not in value)
+
+    def _spoken(self, text: str, *, partial: bool) -> Events:
         events = self._thoughts.stop() if self._thoughts.parts else []
-        if "timestamp_ms" in value and "model_call_id" not in value:
+        if partial:
             self._partial = True
             return events + self._words.fragment(text) if events else self._words.fragment(text)
         if self._partial:
@@ -134,13 +172,19 @@ class CursorAdapter(JsonAdapter):
 
     def _tool_call(self, value: dict[str, Any]) -> Events:
         call = read_call(get_dict(value, "tool_call"))
-        events = self._thoughts.restart() + self._words.restart()
         key = get_str(value, "call_id") or get_str(call.args, "toolCallId")
-        done = value.get("subtype") == "completed" or (value.get("subtype") != "started" and call.outcome is not None)
-        if not done:
-            return events + self._tools.start({"id": key, "name": call.name, "input": call.args})
-        if key is not None:  # a call of which only the end is reported
-            events += self._tools.start({"id": key, "name": call.name, "input": call.args})
+        return self._called(call, key, value.get("subtype"))
+
+    def _called(self, call: Call, key: str | None, subtype: Any) -> Events:
+        events = self._thoughts.restart() + self._words.restart()
+        done = subtype == "completed" or (subtype != "started" and call.outcome is not None)
+        if key is None:
+            if not done:
+                return events + self._tools.start({"name": call.name, "input": call.args})
+        else:
+            self._tools.start_call(key, call.name, call.args, events)  # also where only the end is reported
+            if not done:
+                return events
         if call.refused:
             self._refused.append(get_str(call.details, "command", "path") or call.name)
         return events + self._tools.end(key, call.output, call.status, call.duration_ms)
