@@ -62,12 +62,20 @@ def expected(name: str, value: Any = None) -> str:
 _COMMA = re.compile(r",(?![^()]*\))")
 
 
+_COMMA_LISTS = frozenset(
+    {
+        "allowed_paths", "agent_priority", "allowed_tools",
+        "claude_error_patterns", "claude_limit_patterns", "claude_retry_patterns",
+    }
+)  # fmt: skip
+
+
 def split(option: Option, value: Any) -> Any:
     """Flags and variables carry lists as text; paths may be separated by commas, an empty text is no item."""
     if not is_list(option.name):
         return value
     items = [value] if isinstance(value, str) else list(value)
-    if option.name in ("allowed_paths", "agent_priority", "allowed_tools"):
+    if option.name in _COMMA_LISTS:
         items = [part.strip() for item in items for part in _COMMA.split(item)]
     return [item for item in items if item.strip()]
 

@@ -10,7 +10,7 @@ import msgspec
 from ralph.config import yamlfile
 from ralph.config.convert import convert, short, split
 from ralph.config.filelayer import FileLayer, read_layer
-from ralph.config.settings import BY_NAME, OPTIONS, Option, Settings, default
+from ralph.config.settings import BY_NAME, HOSTED, OPTIONS, Option, Settings, default
 from ralph.errors import UsageError
 from ralph.folders import user_config_dir
 
@@ -98,11 +98,32 @@ def _merge(layers: list[_Layer], files: list[Path], findings: _Findings) -> Reso
             values[name], origins[name] = layer.values[name], layer.origins[name]
             if layer.base is not None:
                 bases[name] = layer.base
-    _one_agent(layers, values, origins, findings)
+    _one_kind(layers, values, origins, findings)
+    if all(values[name] is None for name in HOSTED):
+        _one_agent(layers, values, origins, findings)
     _one_prompt(layers, values, origins, findings)
     _unused(values, origins, findings)
     findings.raise_if_wrong()
     return Resolved(Settings(**values), origins, bases, files, findings.warnings)
+
+
+def _one_kind(layers: list[_Layer], values: dict[str, Any], origins: dict[str, str], findings: _Findings) -> None:
+    """A known agent or a command, and the agents of other conventions, too: the strongest layer's kind counts."""
+    kinds = [("agent", "agent_cmd"), *((name,) for name in HOSTED)]
+    for index, layer in enumerate(layers):
+        unsaid = (None,) if index == 0 else (None, "auto")
+        given = [kind for kind in kinds if any(layer.values.get(name) not in unsaid for name in kind)]
+        if not given:
+            continue
+        if len(given) > 1:
+            names = [layer.origins[name] for kind in given for name in kind if name in layer.values]
+            if index == 0:
+                findings.problems.append(f"{' and '.join(names)} are answers to one question: give one of them")
+            else:
+                findings.warnings.append(f"{', '.join(names[:-1])}: not used, {names[-1]} is")
+        for name in (name for kind in kinds if kind is not given[-1] for name in kind):
+            values[name], origins[name] = default(name), "default"
+        return
 
 
 def _one_agent(layers: list[_Layer], values: dict[str, Any], origins: dict[str, str], findings: _Findings) -> None:

@@ -29,6 +29,18 @@ class Ui(StrEnum):
     QUIET = "quiet"
 
 
+class ClaudePrompt(StrEnum):
+    """How a Claude-compatible provider is given the prompt; `auto` is by its length."""
+
+    AUTO = "auto"
+    ARG = "arg"
+    STDIN = "stdin"
+
+
+#: What that convention gives to Claude if nothing is said.
+CLAUDE_ARGS = "--dangerously-skip-permissions --output-format stream-json --verbose"
+
+
 class AdapterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`adapters.NAME` in ralph.yml."""
 
@@ -48,6 +60,14 @@ class Settings(msgspec.Struct, frozen=True):
     agent_priority: tuple[str, ...] = ()
     adapters: dict[str, AdapterSettings] = {}
     dialect: str = "auto"
+    claude_command: str | None = None
+    claude_args: str = CLAUDE_ARGS
+    claude_prompt: ClaudePrompt = ClaudePrompt.AUTO
+    claude_error_patterns: tuple[str, ...] = ()
+    claude_limit_patterns: tuple[str, ...] = ()
+    claude_retry_patterns: tuple[str, ...] = ()
+    preserve_anthropic_api_key: bool = False
+    wait_on_limit: Seconds = 0.0
     transcript: str = "auto"
     model: str | None = None
     allowed_tools: tuple[str, ...] = ()
@@ -56,6 +76,7 @@ class Settings(msgspec.Struct, frozen=True):
     pty: bool = False
     prompt: str | None = None
     prompt_file: str | None = None
+    plan: str | None = None
     cwd: str | None = None
     completion_promise: str | None = None
     max_iterations: Count = 100
@@ -139,6 +160,26 @@ OPTIONS: tuple[Option, ...] = (
         group="Agent",
     ),
     Option(
+        "claude_command",
+        "Run this program as the agent: any that takes Claude's -p PROMPT and writes its stream-json.",
+        ("--claude-command",),
+        "CMD",
+        group="Agent",
+    ),
+    Option(
+        "claude_args",
+        "The arguments of --claude-command, in front of the prompt [default: those that Claude needs].",
+        ("--claude-args",),
+        "ARGS",
+        group="Agent",
+    ),
+    Option("claude_prompt", "How --claude-command is given the prompt: auto (by its length), arg or stdin."),
+    Option("claude_error_patterns", "Texts in the output of --claude-command that mean that it failed."),
+    Option("claude_limit_patterns", "Texts in the output of --claude-command that mean that a limit is reached."),
+    Option("claude_retry_patterns", "Texts in the output of --claude-command that mean that it should be tried again."),
+    Option("preserve_anthropic_api_key", "Let ANTHROPIC_API_KEY reach --claude-command."),
+    Option("wait_on_limit", "How long to wait after one of claude_limit_patterns was seen."),
+    Option(
         "transcript",
         "How to read the agent's output: auto, plain, rtf1 or another adapter [default: auto].",
         ("--transcript",),
@@ -191,6 +232,13 @@ OPTIONS: tuple[Option, ...] = (
         ("-P", "--prompt-file"),
         "FILE",
         ("event_loop.prompt_file",),
+        group="Prompt",
+    ),
+    Option(
+        "plan",
+        "Work through the open boxes of this plan, by the provider convention's rules [default: its only plan].",
+        ("--plan",),
+        "FILE",
         group="Prompt",
     ),
     Option(
@@ -337,6 +385,9 @@ NOT_ACTED_ON: frozenset[str] = frozenset(
         "event_loop.enforce_hat_scope", "event_loop.context_window_tokens",
     }
 )  # fmt: skip
+
+#: Settings that choose an agent of another convention's kind.
+HOSTED: tuple[str, ...] = ("claude_command",)
 
 SECTIONS = ("cli", "event_loop")
 
