@@ -119,3 +119,19 @@ def test_marks_of_an_outer_session_do_not_reach_the_agent(tmp_path: Path, monkey
     tool.chmod(0o755)
     monkeypatch.setenv("CLAUDECODE", "1")
     assert "CLAUDECODE" not in plan(tmp_path, "agent: claude\ncommand: ./claude\n").env
+
+
+@pytest.mark.parametrize(("own", "expected"), [(None, "4"), ("9", "9")])
+def test_what_the_user_has_set_stays_where_a_spec_only_proposes(
+    own: str | None, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude = tmp_path / "claude"
+    claude.write_text("#!/bin/sh\necho 2.1.325\n")
+    claude.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("CLAUDE_CODE_MAX_RETRIES", raising=False)
+    if own is not None:
+        monkeypatch.setenv("CLAUDE_CODE_MAX_RETRIES", own)
+    made = plan(tmp_path, agent="claude")
+    assert made.env["CLAUDE_CODE_MAX_RETRIES"] == expected
+    assert made.env["IS_SANDBOX"] == "1"

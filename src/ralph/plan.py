@@ -21,11 +21,17 @@ from ralph.prices import Prices
 from ralph.prices import find as find_prices
 from ralph.programs import which
 from ralph.transcripts import registry as transcripts
+from ralph.transcripts.events import Tag, Text
 
 if TYPE_CHECKING:
     from ralph.agents.detect import Installed
     from ralph.config.layers import Resolved
+    from ralph.loop.observe import Observation
     from ralph.loop.signals import SignalReader
+    from ralph.transcripts.base import TranscriptAdapter
+    from ralph.runners.process import Ended
+    from ralph.transcripts.base import TranscriptAdapter
+    from ralph.transcripts.events import TranscriptEvent
 
 _CREDENTIAL = re.compile(
     r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|AUTH|PAT)(_|$)"
@@ -48,6 +54,8 @@ class Launch(msgspec.Struct, frozen=True):
     argv: list[str]
     stdin: bytes | None
     env: dict[str, str] = {}
+    #: it wants a descriptor 3, whose lines go to `Launcher.aside`
+    aside: bool = False
 
 
 class Launcher:
@@ -62,9 +70,29 @@ class Launcher:
         """The command for a prompt; a UsageError if it cannot be delivered."""
         raise NotImplementedError
 
+    def render(self, prompt: str) -> str:
+        """The prompt as the agent gets it, where the convention has variables in it."""
+        return prompt
+
+    def adapter(self, prompt: str) -> TranscriptAdapter | None:
+        """Another adapter than that of the plan, for the next iteration."""
+        return None
+
+    def adapter(self, inner: TranscriptAdapter) -> TranscriptAdapter:
+        """What this convention reads in a transcript beyond what its adapter does."""
+        return inner
+
     def reader(self) -> SignalReader | None:
         """How this convention says that it is done; None: by the usual markers."""
         return None
+
+    def aside(self, line: str) -> list[TranscriptEvent]:
+        """A line that came on descriptor 3."""
+        return [Text(Tag.SYS, line)]
+
+    def finish(self, folder: Path, ended: Ended, seen: Observation) -> list[TranscriptEvent]:
+        """What is to be added when an iteration has ended, before it is judged; `folder` is its place in the journal."""
+        return []
 
     def find_session(self, stdout: Path) -> str | None:
         """The session id in a recording, where this convention knows better than the adapter."""
@@ -231,6 +259,16 @@ def make_plan(resolved: Resolved, workdir: Path) -> Plan:
 
 
 def _choose(resolved: Resolved, workdir: Path) -> Plan:
+    plan = _started(resolved, workdir)
+    if resolved.settings.plan is None or plan.launcher is not None:
+        return plan
+    from ralph.dialects.provider.launcher import follow
+    from ralph.dialects.provider.planfile import is_followed
+
+    return follow(plan) if is_followed(resolved) else plan
+
+
+def _started(resolved: Resolved, workdir: Path) -> Plan:
     settings = resolved.settings
     for dialect, (_, setting) in MODULES.items():
         if getattr(settings, setting):
@@ -245,7 +283,7 @@ def _choose(resolved: Resolved, workdir: Path) -> Plan:
 def _template_plan(resolved: Resolved, workdir: Path, command: str) -> Plan:
     if not command.strip():
         raise UsageError("--agent-cmd is empty: give it the command that runs your agent")
-    resolved = _without_flags(resolved, "--agent-cmd")
+    resolved = without_flags(resolved, "--agent-cmd")
     shell = which("bash")
     base = [shell, "-lc"] if shell else ["sh", "-c"]
     name, why = transcripts.select(resolved.settings.transcript, None)
@@ -272,7 +310,7 @@ def _custom_plan(resolved: Resolved, workdir: Path) -> Plan:
             "  Set cli.command in ralph.yml, or say --agent-cmd 'COMMAND'."
         )
     program = _program(resolved, workdir, "the custom agent's command")
-    resolved = _without_flags(resolved, "a custom agent")
+    resolved = without_flags(resolved, "a custom agent")
     delivery = {
         PromptMode.STDIN: Delivery.STDIN,
         PromptMode.FILE: Delivery.FILE,
@@ -320,7 +358,10 @@ def plan_for(resolved: Resolved, workdir: Path, found: Installed) -> Plan:
     resolved = _check_sessions(resolved, spec, invocation)
     resolved = with_warnings(resolved, _too_old(found))
     name, why = transcripts.select(settings.transcript, invocation.transcript)
-    environment = _environment() | invocation.env
+    environment = _environment()
+    defaults = {k: v for k, v in invocation.env_unless_set.items() if k not in environment}
+    invocation = msgspec.structs.replace(invocation, env=defaults | invocation.env)
+    environment |= invocation.env
     for variable in spec.unset_env:
         environment.pop(variable, None)
     _check_environment(spec, environment)
@@ -353,7 +394,7 @@ _FOR_KNOWN_AGENTS = {
 }
 
 
-def _without_flags(resolved: Resolved, agent: str) -> Resolved:
+def without_flags(resolved: Resolved, agent: str) -> Resolved:
     """What cannot be passed on to it: asked for on this command line it is a mistake, elsewhere a warning."""
     for name, what in _FOR_KNOWN_AGENTS.items():
         value, origin = getattr(resolved.settings, name), resolved.origins[name]

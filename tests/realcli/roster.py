@@ -55,7 +55,6 @@ def _claude(home: Path, url: str) -> dict[str, str]:
         "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": KEY,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "CLAUDE_CODE_MAX_RETRIES": "3",
     }
 
 

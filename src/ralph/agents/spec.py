@@ -48,6 +48,8 @@ class Invocation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     help_mentions: str | None = None
     help_args: tuple[str, ...] = ("--help",)
     env: dict[str, str] = {}
+    #: the same, but what the user has set stays
+    env_unless_set: dict[str, str] = {}
     pty: bool = False
     #: where these versions differ from the agent's others
     session: SessionFlags | None = None
