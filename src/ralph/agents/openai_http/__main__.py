@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _USAGE_ERROR = 64
 #: A long line is printed when it is whole; a sign of life in between keeps the idle deadline away.
-_SIGN_OF_LIFE = 5.0
+_SIGN_OF_LIFE = 2.0
 
 
 def main() -> int:

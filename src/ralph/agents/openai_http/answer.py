@@ -40,6 +40,8 @@ class Answer:
         self.characters = 0
 
     def feed(self, item: Item) -> list[TranscriptEvent]:
+        if self.done or self.failure is not None:
+            return []
         match item:
             case End.DONE:
                 self.done = True
