@@ -67,6 +67,11 @@ class PromptSource(msgspec.Struct, frozen=True):
 
 def prompt_source(resolved: Resolved, workdir: Path) -> PromptSource:
     settings = resolved.settings
+    if settings.plan is not None:
+        from ralph.dialects.provider import planfile
+
+        if planfile.is_followed(resolved):
+            return planfile.source(resolved, workdir)
     if settings.prompt is not None:
         return PromptSource(settings.prompt, None, resolved.origins["prompt"])
     origin = resolved.origins["prompt_file"]

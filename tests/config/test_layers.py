@@ -76,7 +76,7 @@ def _example(name: str) -> tuple[str, Any]:
         return "7m", 420.0
     if is_list(name):
         return "one", ("one",)
-    if name == "prompt_mode":
+    if name in ("prompt_mode", "claude_prompt"):
         return "stdin", "stdin"
     if name == "ui":
         return "quiet", "quiet"

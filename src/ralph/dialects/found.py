@@ -39,7 +39,9 @@ class Module(Protocol):
 
 
 #: The modules that act on a convention's files, and the setting that chooses its kind of agent.
-MODULES: dict[Dialect, tuple[str, str]] = {}
+MODULES: dict[Dialect, tuple[str, str]] = {
+    Dialect.PROVIDER: ("ralph.dialects.provider", "claude_command"),
+}
 
 
 class Found(msgspec.Struct, frozen=True):

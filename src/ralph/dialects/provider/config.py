@@ -1,0 +1,168 @@
+"""`.ralphex/config` and the user's own as settings of ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ralph.config.convert import convert, short, split
+from ralph.config.filelayer import FileLayer
+from ralph.config.settings import BY_NAME
+from ralph.dialects.provider import planfile
+from ralph.dialects.provider.ini import Entry, read_ini
+from ralph.errors import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ralph.dialects.found import Found
+
+#: What holds where that convention's files say nothing.
+_DEFAULTS: dict[str, Any] = {"claude_command": "claude", "max_iterations": 50, "max_failures": 2}
+_DEFAULT_ORIGIN = "the convention's default"
+_PLANS_DIR = "docs/plans"
+
+
+def _milliseconds(value: str) -> float:
+    return _count(value) / 1000
+
+
+def _attempts(value: str) -> int:
+    """One retry is two attempts."""
+    return _count(value) + 1
+
+
+def _count(value: str) -> int:
+    if not value.isdigit():
+        raise ValueError("expected a whole number of 0 or more")
+    return int(value)
+
+
+def _same(value: str) -> str:
+    return value
+
+
+#: key of theirs: setting of ours, and how its value becomes one of ours
+_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "claude_command": ("claude_command", _same),
+    "claude_args": ("claude_args", _same),
+    "claude_prompt": ("claude_prompt", _same),
+    "claude_error_patterns": ("claude_error_patterns", _same),
+    "claude_limit_patterns": ("claude_limit_patterns", _same),
+    "claude_retry_patterns": ("claude_retry_patterns", _same),
+    "preserve_anthropic_api_key": ("preserve_anthropic_api_key", _same),
+    "task_model": ("model", _same),
+    "max_iterations": ("max_iterations", _same),
+    "iteration_delay_ms": ("sleep", _milliseconds),
+    "task_retry_count": ("max_failures", _attempts),
+    "session_timeout": ("wall_timeout", _same),
+    "idle_timeout": ("idle_timeout", _same),
+    "wait_on_limit": ("wait_on_limit", _same),
+}
+
+#: With `executor = codex` the work is Codex's, and these are its settings; otherwise they are about reviews.
+_CODEX = frozenset({"codex_command", "codex_model"})
+
+#: Known, and about parts of that convention's tool that `ralph run` does not have.
+NOT_ACTED_ON = frozenset(
+    {
+        "agents_dir", "codex_enabled", "codex_error_patterns", "codex_limit_patterns", "codex_reasoning_effort",
+        "codex_sandbox", "codex_timeout_ms", "commit_trailer", "custom_review_script", "default_branch",
+        "external_review_tool", "finalize_enabled", "max_external_iterations", "move_plan_on_completion",
+        "notify_channels", "notify_custom_script", "notify_email_from", "notify_email_to", "notify_on_complete",
+        "notify_on_error", "notify_slack_channel", "notify_slack_token", "notify_smtp_host", "notify_smtp_password",
+        "notify_smtp_port", "notify_smtp_starttls", "notify_smtp_username", "notify_telegram_chat",
+        "notify_telegram_token", "notify_timeout_ms", "notify_webhook_urls", "pass_claude_md", "plan_model",
+        "review_model", "review_patience", "task_header_patterns", "use_worktree", "vcs_command", "watch_dirs",
+    }
+)  # fmt: skip
+
+
+def user_file() -> Path:
+    folder = os.environ.get("RALPHEX_CONFIG_DIR") or "~/.config/ralphex"
+    return Path(os.path.expanduser(folder)) / "config"  # noqa: PTH111 - a user without a home is no reason to fail
+
+
+def layer(found: Found, workdir: Path) -> FileLayer:
+    """The project's file over the user's; an empty value is no value, but for `claude_args`."""
+    shown = str(found.path.relative_to(workdir)) if found.path.is_relative_to(workdir) else str(found.path)
+    result = FileLayer(shown, workdir, {}, {}, [], [])
+    entries: dict[str, Entry] = {}
+    own = user_file()
+    for path, name in ((own, str(own)), (found.path, shown)):
+        if path.is_file():
+            file = read_ini(path, name)
+            entries |= {k: e for k, e in file.entries.items() if e.value or k == "claude_args"}
+            result.problems += file.problems
+    for name, value in _DEFAULTS.items():
+        result.values[name], result.origins[name] = value, _DEFAULT_ORIGIN
+    for key, entry in entries.items():
+        if key in _KEYS:
+            setting, change = _KEYS[key]
+            _take(result, key, entry, setting, change)
+    _executor(result, entries)
+    _plans(result, entries.get("plans_dir"), workdir)
+    _others(result, entries)
+    return result
+
+
+def _take(result: FileLayer, key: str, entry: Entry, setting: str, change: Callable[[str], Any]) -> None:
+    try:
+        value = convert(setting, split(BY_NAME[setting], change(entry.value)), strict=False)
+    except ValueError as error:
+        result.problems.append((entry.line, f"{entry.origin}: {key}: {error}, not {short(entry.value)}"))
+        return
+    result.values[setting], result.origins[setting] = value, entry.origin
+
+
+def _executor(result: FileLayer, entries: dict[str, Entry]) -> None:
+    """`executor = codex` does all work with Codex."""
+    entry = entries.get("executor")
+    if entry is None or entry.value == "claude":
+        return
+    if entry.value != "codex":
+        text = f"executor: expected claude or codex, not {short(entry.value)}"
+        result.problems.append((entry.line, f"{entry.origin}: {text}"))
+        return
+    for name in ("claude_command", "claude_args"):
+        result.values.pop(name, None)
+        result.origins.pop(name, None)
+    result.values["agent"], result.origins["agent"] = "codex", entry.origin
+    if (command := entries.get("codex_command")) is not None and command.value != "codex":
+        result.values["command"], result.origins["command"] = command.value, command.origin
+    if "model" not in result.values and (model := entries.get("codex_model")) is not None:
+        result.values["model"], result.origins["model"] = model.value, model.origin
+
+
+def _plans(result: FileLayer, entry: Entry | None, workdir: Path) -> None:
+    """The only plan is the one to follow, unless there is a prompt of the user's own."""
+    folder = Path(entry.value if entry else _PLANS_DIR).expanduser()
+    plans = planfile.find(workdir / folder)
+    if not plans:
+        return
+    origin = entry.origin if entry else _DEFAULT_ORIGIN
+    names = [str(p.relative_to(workdir)) if p.is_relative_to(workdir) else str(p) for p in plans]
+    if (workdir / "PROMPT.md").exists():
+        result.remarks.append((0, f"{', '.join(names)}: not followed, because there is a PROMPT.md; --plan FILE does"))
+    elif len(plans) == 1:
+        result.values["plan"], result.origins["plan"] = names[0], f"the only plan ({origin})"
+    else:
+        result.remarks.append(
+            (0, f"there are {len(plans)} plans; name the one to follow with --plan: {', '.join(names)}")
+        )
+
+
+def _others(result: FileLayer, entries: dict[str, Entry]) -> None:
+    acted_on = {*_KEYS, "plans_dir", "executor"} | (_CODEX if "agent" in result.values else frozenset())
+    idle = []
+    for key, entry in entries.items():
+        if key in acted_on:
+            continue
+        if key in NOT_ACTED_ON or key in _CODEX or key.startswith(("color_", "notify_")):
+            idle.append(key)
+        else:
+            hint = nearest(key, [*_KEYS, *NOT_ACTED_ON, *_CODEX, "plans_dir", "executor"])
+            result.remarks.append((entry.line, f"{entry.origin}: unknown key '{key}'{hint}; it is ignored"))
+    if idle:
+        result.remarks.append((0, f"{result.shown}: known, but not acted on: {', '.join(idle)}"))

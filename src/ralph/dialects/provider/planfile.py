@@ -1,0 +1,149 @@
+"""Plans: Markdown files with boxes to tick, one task section an iteration."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ralph.dialects.provider.text import TASK_PROMPT
+from ralph.errors import UsageError
+from ralph.prompt import PromptSource
+
+if TYPE_CHECKING:
+    from ralph.config.layers import Resolved
+
+_TASK = re.compile(r"^#{2,4}\s+(?:Task|Iteration)\b", re.IGNORECASE)
+_HEADING = re.compile(r"^(#{1,6})\s")
+_OPEN = re.compile(r"^\s*[-*+]\s+\[ \]\s*(.*)")
+
+
+class OpenBox(msgspec.Struct, frozen=True):
+    line: int
+    text: str
+
+
+def find(folder: Path) -> list[Path]:
+    """The plans that wait there; those that are done lie in `completed/`."""
+    try:
+        return sorted(p for p in folder.iterdir() if p.suffix == ".md" and p.is_file())
+    except OSError:
+        return []
+
+
+def open_boxes(text: str) -> list[OpenBox]:
+    """The boxes that are not ticked in task sections; of a plan without such sections, all."""
+    everywhere: list[OpenBox] = []
+    in_tasks: list[OpenBox] = []
+    level, any_task, fenced = 0, False, False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        if fenced:
+            continue
+        if heading := _HEADING.match(line):
+            depth = len(heading.group(1))
+            if _TASK.match(line):
+                level, any_task = depth, True
+            elif depth <= level:
+                level = 0
+        elif box := _OPEN.match(line):
+            found = OpenBox(number, box.group(1).strip())
+            everywhere.append(found)
+            if level:
+                in_tasks.append(found)
+    return in_tasks if any_task else everywhere
+
+
+def still_open(path: Path) -> str | None:
+    """Why this plan is not done, if it is not."""
+    try:
+        boxes = open_boxes(path.read_text("utf-8", "replace"))
+    except OSError:
+        return None  # moved to where done plans lie: nothing can be said against it
+    if not boxes:
+        return None
+    many = f" and {len(boxes) - 1} more" if len(boxes) > 1 else ""
+    return f"{path.name} has an open box in line {boxes[0].line} ('{boxes[0].text[:60]}'){many}"
+
+
+def is_followed(resolved: Resolved) -> bool:
+    """A prompt that was given is stronger than a plan that was found, not than one that was named."""
+    settings, origins = resolved.settings, resolved.origins
+    if settings.plan is None:
+        return False
+    prompts = [origins[name] for name in ("prompt", "prompt_file") if getattr(settings, name) is not None]
+    if not prompts:
+        return True
+    if origins["plan"].startswith("--") and prompts[0].startswith("-"):
+        raise UsageError(f"--plan and {prompts[0]} are two answers to one question: give one of them")
+    return origins["plan"].startswith("--")
+
+
+def locate(resolved: Resolved, workdir: Path) -> Path:
+    name = resolved.settings.plan or ""
+    written = Path(name).expanduser()
+    places = [workdir] if resolved.bases.get("plan") else [Path.cwd(), workdir]
+    path = next((place / written for place in places if (place / written).is_file()), None)
+    if path is None:
+        raise UsageError(f"the plan '{name}' ({resolved.origins['plan']}) does not exist")
+    return path
+
+
+def source(resolved: Resolved, workdir: Path) -> PromptSource:
+    """The prompt that has the agent follow the plan: the convention's file if there is one, else our own words."""
+    path = locate(resolved, workdir)
+    shown = str(path.relative_to(workdir)) if path.is_relative_to(workdir) else str(path)
+    template, origin = _template(workdir)
+    text = template
+    for name, value in _variables(shown, workdir).items():
+        text = text.replace("{{" + name + "}}", value)
+    return PromptSource(text, None, f"{shown}, by {origin}")
+
+
+def _template(workdir: Path) -> tuple[str, str]:
+    from ralph.dialects.provider.config import user_file
+
+    for path, shown in (
+        (workdir / ".ralphex" / "prompts" / "task.txt", ".ralphex/prompts/task.txt"),
+        (user_file().parent / "prompts" / "task.txt", str(user_file().parent / "prompts" / "task.txt")),
+    ):
+        try:
+            text = path.read_text("utf-8", "replace")
+        except OSError:
+            continue
+        said = _without_head(text)
+        if said.strip():
+            return said, shown
+    return TASK_PROMPT, "ralph's own task prompt"
+
+
+def _without_head(text: str) -> str:
+    """Without the comments at its beginning, which are for the one who edits it. All comments: nothing is said."""
+    lines = text.splitlines()
+    first = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), len(lines))
+    return "\n".join(lines[first:]) + "\n"
+
+
+def _variables(plan: str, workdir: Path) -> dict[str, str]:
+    return {
+        "PLAN_FILE": plan,
+        "PROGRESS_FILE": ".ralph/latest/events.jsonl",
+        "PLANS_DIR": str(Path(plan).parent),
+        "GOAL": f"implementation of plan at {plan}",
+        "DEFAULT_BRANCH": _default_branch(workdir),
+    }
+
+
+def _default_branch(workdir: Path) -> str:
+    for asked in (["symbolic-ref", "--short", "refs/remotes/origin/HEAD"], ["config", "init.defaultBranch"]):
+        try:
+            done = subprocess.run(["git", *asked], cwd=workdir, capture_output=True, text=True, timeout=10, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        if done.returncode == 0 and done.stdout.strip():
+            return done.stdout.strip().removeprefix("origin/")
+    return "main"
