@@ -100,3 +100,9 @@ def test_a_version_that_cannot_be_read_is_unknown(tools: Path) -> None:
 def test_every_agent_says_how_to_get_it() -> None:
     for spec in registry.all_specs():
         assert spec.install or spec.link, spec.name
+
+
+def test_an_agent_that_is_part_of_ralph_is_always_there(tools: Path) -> None:
+    for name in ("demo", "openai-http"):
+        found = detect.explicit(name)
+        assert (found.spec.name, found.program, found.version) == (name, registry.python(), None)
