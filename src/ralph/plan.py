@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ralph.config.layers import Resolved
     from ralph.loop.observe import Observation
     from ralph.loop.signals import SignalReader
-    from ralph.transcripts.base import TranscriptAdapter
     from ralph.runners.process import Ended
     from ralph.transcripts.base import TranscriptAdapter
     from ralph.transcripts.events import TranscriptEvent
@@ -78,10 +77,6 @@ class Launcher:
         """Another adapter than that of the plan, for the next iteration."""
         return None
 
-    def adapter(self, inner: TranscriptAdapter) -> TranscriptAdapter:
-        """What this convention reads in a transcript beyond what its adapter does."""
-        return inner
-
     def reader(self) -> SignalReader | None:
         """How this convention says that it is done; None: by the usual markers."""
         return None
@@ -91,7 +86,7 @@ class Launcher:
         return [Text(Tag.SYS, line)]
 
     def finish(self, folder: Path, ended: Ended, seen: Observation) -> list[TranscriptEvent]:
-        """What is to be added when an iteration has ended, before it is judged; `folder` is its place in the journal."""
+        """What is to be added once an iteration has ended, before it is judged; `folder` is its place in the journal."""
         return []
 
     def find_session(self, stdout: Path) -> str | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 #: Ours, and so never the agent's progress.
-_OURS = (".ralph/", ".agent/events.jsonl", ".agent/.gitignore")
+_OURS = (".ralph/", ".agent/events.jsonl", ".agent/.gitignore", "last_agent_output")
 #: Files above the first size are hashed once for each version of them, files above the second not at all.
 _REMEMBER = 1 << 20
 _HASH_LIMIT = 512 << 20

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ralph.loop.limits import budget_reached
 from ralph.loop.observe import Observation, add_usage
 from ralph.runners.framing import LineFramer
+from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.rtf1 import SENTINEL
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Recorder:
         self.on_tick: Callable[[], None] = lambda: None
         self.budget: tuple[Limits, Usage, float] | None = None
         self._over_since = 0.0
+        self._aside: tuple[LineFramer, Callable[[str], list[TranscriptEvent]]] | None = None
 
     def stdout(self, chunk: bytes) -> None:
         self._raw_out.write(chunk)
@@ -94,6 +96,21 @@ class Recorder:
         if lines:
             self._handle(lines, self.adapter.feed_stderr)
 
+    def listen(self, read: Callable[[str], list[TranscriptEvent]]) -> Callable[[bytes], None]:
+        """Who takes a third stream; `read` knows what its lines mean."""
+        framer = LineFramer()
+        self._aside = (framer, read)
+
+        def take(chunk: bytes) -> None:
+            self.last_output = time.monotonic()
+            self._handle(framer.feed(chunk), read)
+
+        return take
+
+    def add(self, events: list[TranscriptEvent]) -> None:
+        """What is known beyond the streams."""
+        self._take(events)
+
     def tick(self) -> None:
         self.on_tick()
 
@@ -112,12 +129,17 @@ class Recorder:
         return reason if now - self._over_since > _SPARE else None
 
     def finished(self) -> bool:
-        return self.observation.result is not None and not self.observation.open_tools
+        """Its own last word was said, or it waits for a login, for which there is nobody."""
+        seen = self.observation
+        last_word = seen.result is not None or (seen.error is not None and seen.error.get("class") == ErrorClass.AUTH)
+        return last_word and not seen.open_tools
 
     def finish(self) -> None:
         """Lines without their newline, and what the adapter held back."""
         self._handle(self._clean(self._out.flush()), self.adapter.feed)
         self._handle(self._err.flush(), self.adapter.feed_stderr)
+        if self._aside is not None:
+            self._handle(self._aside[0].flush(), self._aside[1])
         self._take(self.adapter.flush())
         self._raw_out.close()
         self._raw_err.close()

@@ -157,13 +157,15 @@ class Loop:
     def _run_agent(self) -> Finished:
         if not self.plan.workdir.is_dir():
             raise RunError(f"the working directory is gone: {self.plan.workdir}")
+        launcher = self.plan.launcher
         base = self._read_prompt()
-        text = self._with_notes(base)
+        text = self._with_notes(launcher.render(base) if launcher else base)
         before = progress.take(self.plan.workdir)
         prompt_file, *raw = self.journal.begin_iteration(self.iteration, text.encode("utf-8", "surrogateescape"))
         self.emit([report.iteration_start(self.iteration, self.limits.iterations, text, self.prompt.shown)])
-        adapter = SafeAdapter(registry.create(self.plan.transcript, prompt=text))
-        reader = self.plan.launcher.reader() if self.plan.launcher else None
+        own = launcher.adapter(text) if launcher else None
+        adapter = SafeAdapter(own or registry.create(self.plan.transcript, prompt=text))
+        reader = launcher.reader() if launcher else None
         ticket = self.sessions.next()
         told = self.sessions.told if ticket.resume and usage_is_cumulative(self.plan) else None
         seen = Observation(reader or self.markers, self.cost_of, told)
@@ -172,11 +174,14 @@ class Loop:
         recorder.on_tick = lambda: self.screen.status(self._status(recorder))
         launch = self.plan.launch(text, prompt_file, ticket.session, resume=ticket.resume)
         environment = self._child_env(prompt_file) | launch.env
-        command = Command(launch.argv, environment, str(self.plan.workdir), launch.stdin, self._pty)
+        aside = recorder.listen(launcher.aside) if launcher and launch.aside else None
+        command = Command(launch.argv, environment, str(self.plan.workdir), launch.stdin, self._pty, aside)
         try:
             ended = self.supervisor.run(command, recorder, self.deadlines)
         finally:
             recorder.finish()
+        if launcher:
+            recorder.add(launcher.finish(prompt_file.parent, ended, seen))
         if ended.kind is EndKind.NOT_STARTED and not self.plan.workdir.is_dir():
             raise RunError(f"the working directory is gone: {self.plan.workdir}")
         self.usage = add_usage(self.usage, seen.spent)
@@ -185,7 +190,7 @@ class Loop:
         verdict = judge(ended, seen, structured=adapter.structured)
         if self.plan.session_mode is not SessionMode.FRESH:
             stdout = prompt_file.with_name("stdout.raw")
-            self.sessions.after(ticket, session_of(self.plan.launcher, seen.session_id, stdout), verdict)
+            self.sessions.after(ticket, session_of(launcher, seen.session_id, stdout), verdict)
             if seen.usage_seen:
                 self.sessions.told = seen.told
         self._capabilities = adapter.capabilities

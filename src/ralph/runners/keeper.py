@@ -6,7 +6,7 @@ away, becomes the keeper's child, so the keeper can find and end it. When the so
 even by SIGKILL, the keeper ends everything it started and then itself.
 
 One message is four bytes of length and JSON. To the keeper (a spawn comes with the file descriptors of stdin, stdout,
-stderr):
+stderr, and perhaps of a descriptor 3):
 
     {"op": "spawn", "argv": [...], "env": {...}, "cwd": "...", "pty": false}
     {"op": "end", "grace": 5.0}        TERM to all that is left, KILL after the grace
@@ -189,7 +189,7 @@ class Keeper:
         env = {os.fsencode(k): os.fsencode(v) for k, v in message["env"].items()}  # type: ignore[attr-defined]
         cwd = str(message["cwd"])
         parent = os.getpid()
-        report_read, report_write = os.pipe()
+        report_read, report_write = _report_pipe()
         pid = os.fork()
         if pid == 0:
             try:
@@ -268,6 +268,16 @@ class Keeper:
             self.channel.send(message)
 
 
+def _report_pipe() -> tuple[int, int]:
+    """Out of the way of the descriptors that a command gets."""
+    import fcntl
+
+    read, low = os.pipe()
+    write = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 10)
+    os.close(low)
+    return read, write
+
+
 def _become(argv: list[bytes], env: dict[bytes, bytes], cwd: str, fds: list[int], parent: int, *, pty: bool) -> None:
     """In the child: the agent's own session, working directory, descriptors and signals, then exec."""
     os.setsid()
@@ -275,8 +285,11 @@ def _become(argv: list[bytes], env: dict[bytes, bytes], cwd: str, fds: list[int]
     if os.getppid() != parent:  # the keeper died before PDEATHSIG was set
         os._exit(127)
     os.chdir(cwd)
-    for target, fd in enumerate(fds[:3]):
-        os.dup2(fd, target, inheritable=True)
+    for target, fd in enumerate(fds[:4]):
+        if fd == target:
+            os.set_inheritable(fd, True)
+        else:
+            os.dup2(fd, target, inheritable=True)
     if pty:
         import fcntl
         import termios

@@ -22,6 +22,7 @@ from ralph.runners import keeper as keeper_module
 from ralph.runners.keeper import Channel, become_subreaper, descendants, signal_all
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from ralph.runners.stop import StopSwitch
@@ -36,13 +37,17 @@ _F_SETPIPE_SZ = 1031
 
 
 class Command(msgspec.Struct, frozen=True):
-    """What to run. `stdin` is written to it and closed; None is an empty stdin."""
+    """What to run. `stdin` is written to it and closed; None is an empty stdin.
+
+    With `aside`, the command gets a descriptor 3, and `aside` what it writes there.
+    """
 
     argv: list[str]
     env: dict[str, str]
     cwd: str
     stdin: bytes | None = None
     pty: bool = False
+    aside: Callable[[bytes], None] | None = None
 
 
 class Deadlines(msgspec.Struct, frozen=True):
@@ -239,8 +244,8 @@ class _Run:
 
     # -- descriptors
 
-    def _open(self) -> tuple[int, int, int]:
-        """The child's stdin, stdout, stderr; our ends are registered."""
+    def _open(self) -> tuple[int, ...]:
+        """The child's stdin, stdout, stderr and perhaps descriptor 3; our ends are registered."""
         if self.command.pty:
             master, slave = _open_pty()
             self._watch(master, "stdout")
@@ -256,7 +261,11 @@ class _Run:
             child_in, self.stdin_fd = _pipe()
             os.set_blocking(self.stdin_fd, False)
             self.selector.register(self.stdin_fd, selectors.EVENT_WRITE, "stdin")
-        return child_in, child_out, child_err
+        if self.command.aside is None:
+            return child_in, child_out, child_err
+        aside_read, child_aside = _pipe()
+        self._watch(aside_read, "aside")
+        return child_in, child_out, child_err, child_aside
 
     def _watch(self, fd: int, name: str) -> None:
         os.set_blocking(fd, False)
@@ -274,7 +283,7 @@ class _Run:
 
     def _serve(self, key: selectors.SelectorKey) -> None:
         match key.data:
-            case "stdout" | "stderr":
+            case "stdout" | "stderr" | "aside":
                 self._read(key.fd)
             case "stdin":
                 self._write()
@@ -303,8 +312,10 @@ class _Run:
         self.heard = True
         if name == "stdout":
             self.sink.stdout(chunk)
-        else:
+        elif name == "stderr":
             self.sink.stderr(chunk)
+        elif self.command.aside is not None:
+            self.command.aside(chunk)
         return True
 
     def _write(self) -> None:
