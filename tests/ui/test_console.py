@@ -139,7 +139,7 @@ def test_the_summary_says_what_a_person_wants_to_know(ralph: Ralph, repo: Path) 
     assert DONE in rows["Why"]
     assert rows["Iterations"] == "1"
     assert "1,801 tokens" in rows["Tokens"]
-    assert rows["Cost"] == "$0.2500"
+    assert rows["Cost"] == "$0.2500 (reported by the agent)"
     assert rows["Changed"] == "1 file"
     assert "             new.txt" in text.splitlines()
     assert (repo / rows["Journal"]).is_dir()
