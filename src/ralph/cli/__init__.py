@@ -22,6 +22,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("journal", "List the runs of this directory."),
     "show": ("journal", "Show a run again."),
     "tail": ("journal", "Show the end of a run; -f follows it."),
+    "as-claude": ("as_claude", "Be Claude for a tool that can only drive Claude, with any agent."),
     "replay": ("replay", "Read recorded output through a transcript adapter."),
 }
 
@@ -40,7 +41,7 @@ class LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module = importlib.import_module(f"ralph.cli.{_COMMANDS[cmd_name][0]}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
     def resolve_command(

@@ -77,7 +77,7 @@ class Loop:
             settings.max_failures,
         )
         self.markers = Markers.configured(settings.completion_promise)
-        self.deadlines = _deadlines(plan)
+        self.deadlines = deadlines_of(plan)
         self.started = time.monotonic()
         self.usage = Usage()
         self.usage_missing = 0
@@ -296,7 +296,7 @@ class Loop:
         return code
 
 
-def _deadlines(plan: Plan) -> Deadlines:
+def deadlines_of(plan: Plan) -> Deadlines:
     return Deadlines(
         idle=plan.idle_timeout[0] or None,
         wall=plan.wall_timeout[0] or None,

@@ -161,8 +161,8 @@ def asked(question: str) -> str:
         return question[:500]
     options = value.get("options")
     chosen = [str(o) for o in options] if isinstance(options, list) else []
-    question: str = value["question"]
-    return question + (f" ({' / '.join(chosen)})" if chosen else "")
+    words: str = value["question"]
+    return words + (f" ({' / '.join(chosen)})" if chosen else "")
 
 
 def _written(name: str) -> str:

@@ -1,0 +1,114 @@
+"""`ralph as-claude`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ralph.errors import RalphError, UsageError
+
+if TYPE_CHECKING:
+    from ralph.dialects.as_claude.flags import Asked
+    from ralph.plan import Plan
+
+#: Set for the agent: one that is itself `ralph as-claude` would start itself for ever.
+_INSIDE = "RALPH_AS_CLAUDE"
+_SANDBOXES = ("danger-full-access", "workspace-write", "read-only")
+_CLAUDES = ("opus", "sonnet", "haiku", "claude", "opusplan", "default")
+
+
+@click.command(
+    "as-claude",
+    context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
+    options_metavar="[--agent NAME] [--model NAME] [-p PROMPT]",
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[CLAUDE'S FLAGS]...")
+def as_claude_command(arguments: tuple[str, ...]) -> int:
+    """Be Claude for a tool that can only drive Claude: run any agent once, and write Claude's stream-json.
+
+    \b
+    ralph as-claude --agent codex -p "Fix the tests"
+    echo "Fix the tests" | ralph as-claude --agent gemini --print
+
+    The prompt is -p or stdin. Flags that only Claude has are ignored. --output-format is stream-json [default],
+    json or text. The agent is --agent, RALPH_AGENT, ralph.yml or the first one that is installed; its model is
+    CODEX_MODEL, GEMINI_MODEL and so on by its name, or --model. CODEX_SANDBOX is Codex's sandbox [default:
+    danger-full-access]; CODEX_VERBOSE=1 shows its commands, too.
+
+    The exit code is the agent's own, and never 0 after an error.
+    """
+    from ralph.dialects.as_claude import flags, once, writer
+
+    asked = flags.parse(list(arguments))
+    try:
+        prompt = _prompt(asked)
+        plan = _plan(asked)
+        return once.run(plan, prompt, asked.format, verbose=_switch("CODEX_VERBOSE"))
+    except RalphError as error:
+        if asked.format is not flags.Format.TEXT:
+            once.Out().write(writer.line(writer.failure(str(error))))
+        raise
+
+
+def _prompt(asked: Asked) -> str:
+    if asked.prompt is not None:
+        return os.fsencode(asked.prompt).decode("utf-8", "surrogateescape")
+    text = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+    if not text.strip():
+        raise UsageError("there is no prompt: give it with -p, or on stdin")
+    return text
+
+
+def _plan(asked: Asked) -> Plan:
+    import msgspec
+
+    from ralph.cli.run import working_directory
+    from ralph.config.layers import resolve
+    from ralph.config.settings import HOSTED
+    from ralph.dialects.as_claude.once import with_sandbox
+    from ralph.plan import make_plan
+
+    workdir = working_directory(None)
+    given: dict[str, Any] = {"agent": asked.agent} if asked.agent else {}
+    # Of the settings only the agent and its deadlines matter; another convention's would lead back to here.
+    resolved = resolve(workdir, given)
+    cleared: dict[str, Any] = dict.fromkeys(HOSTED) | {"plan": None, "continue_session": False, "allowed_tools": ()}
+    settings = msgspec.structs.replace(resolved.settings, **cleared)
+    model = _model(asked, settings.agent, settings.model)
+    resolved = msgspec.structs.replace(resolved, settings=msgspec.structs.replace(settings, model=model))
+    plan = make_plan(resolved, workdir)
+    if model is None and (named := os.environ.get(_variable(plan.agent))):
+        again = msgspec.structs.replace(resolved.settings, model=named)
+        plan = make_plan(msgspec.structs.replace(resolved, settings=again), workdir)
+    if plan.agent == "claude" and os.environ.get(_INSIDE):
+        raise UsageError("the agent 'claude' here is `ralph as-claude` itself: name another one with --agent")
+    if plan.agent == "codex" and (mode := os.environ.get("CODEX_SANDBOX")):
+        if mode not in _SANDBOXES:
+            raise UsageError(f"CODEX_SANDBOX: expected one of {', '.join(_SANDBOXES)}, not '{mode}'")
+        plan = plan if mode == _SANDBOXES[0] else with_sandbox(plan, mode)
+    return msgspec.structs.replace(plan, env=plan.env | {_INSIDE: "1"})
+
+
+def _model(asked: Asked, agent: str, configured: str | None) -> str | None:
+    """The agent's own variable, then the flag; a model of Claude's means nothing to another agent."""
+    own = os.environ.get(_variable(agent)) if agent != "auto" else None
+    if own:
+        return own
+    if asked.model and agent != "claude" and asked.model.startswith(_CLAUDES):
+        click.echo(f"ralph as-claude: --model {asked.model} is Claude's; the agent uses its own", err=True)
+        return configured
+    return asked.model or configured
+
+
+def _variable(agent: str) -> str:
+    return f"{agent.upper().replace('-', '_')}_MODEL"
+
+
+def _switch(variable: str) -> bool:
+    value = os.environ.get(variable, "0")
+    if value not in ("", "0", "1"):
+        click.echo(f"ralph as-claude: {variable} is 0 or 1, not '{value}': taken as 0", err=True)
+    return value == "1"

@@ -1,0 +1,157 @@
+"""One run of an agent, written out as Claude would."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ralph.dialects.as_claude import writer
+from ralph.dialects.as_claude.flags import Format
+from ralph.journal.writer import Appender
+from ralph.loop.judge import Outcome, Verdict, judge
+from ralph.loop.observe import Observation
+from ralph.loop.record import Recorder
+from ralph.loop.run import deadlines_of
+from ralph.loop.signals import Markers
+from ralph.runners.process import Command, Ended, EndKind, Supervisor
+from ralph.runners.stop import StopSwitch
+from ralph.transcripts import registry
+from ralph.transcripts.safe import SafeAdapter
+
+if TYPE_CHECKING:
+    from ralph.plan import Plan
+    from ralph.transcripts.events import TranscriptEvent
+
+#: After this time without a word, a line tells the host that the agent is still at work.
+_KEEP_ALIVE = 10.0
+_TIMED_OUT = 124
+_NOT_FOUND = 127
+
+
+class Out:
+    """Our stdout, line by line. A host that does not read any more ends the run."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.last = time.monotonic()
+
+    def write(self, data: bytes) -> None:
+        if self.closed:
+            return
+        self.last = time.monotonic()
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(1, view) :]
+        except BrokenPipeError:
+            self.closed = True
+
+
+class _Relay(Recorder):
+    """The sink: no journal, but the agent's stderr as it comes; ends with the one who started us."""
+
+    def __init__(
+        self, adapter: SafeAdapter, seen: Observation, out: Out, lines: writer.ClaudeWriter, show: bool
+    ) -> None:
+        nowhere = Path(os.devnull)
+        super().__init__(adapter, seen, (Appender(nowhere), Appender(nowhere)), self._show)
+        self._host = out
+        self._lines = lines
+        self._stream = show
+        self._parent = os.getppid()
+
+    def _show(self, events: list[TranscriptEvent]) -> None:
+        written = self._lines.feed(events)
+        if self._stream and written:
+            self._host.write(b"".join(written))
+
+    def stdout(self, chunk: bytes) -> None:
+        super().stdout(chunk)
+        if self._stream and time.monotonic() - self._host.last > _KEEP_ALIVE:
+            self._host.write(writer.delta(""))
+
+    def stderr(self, chunk: bytes) -> None:
+        _to_stderr(chunk)
+        super().stderr(chunk)
+
+    def stop_reason(self) -> str | None:
+        if os.getppid() != self._parent:
+            return "the program that started it is gone"
+        return "nobody reads its output any more" if self._host.closed else None
+
+
+def run(plan: Plan, prompt: str, form: Format, *, verbose: bool) -> int:
+    """Runs the agent and writes its words; returns the exit code for the host."""
+    out = Out()
+    adapter = SafeAdapter(registry.create(plan.transcript, prompt=prompt))
+    seen = Observation(Markers())
+    lines = writer.ClaudeWriter(verbose=verbose)
+    relay = _Relay(adapter, seen, out, lines, form is Format.STREAM)
+    with tempfile.TemporaryDirectory(prefix="ralph-as-claude-", ignore_cleanup_errors=True) as folder:
+        prompt_file = Path(folder) / "prompt.md"
+        prompt_file.write_bytes(prompt.encode("utf-8", "surrogateescape"))
+        launch = plan.launch(prompt, prompt_file)
+        command = Command(
+            launch.argv,
+            plan.env | launch.env | {"PWD": str(plan.workdir)},
+            str(plan.workdir),
+            launch.stdin,
+            plan.settings.pty or plan.invocation.pty,
+        )
+        with StopSwitch() as stop, Supervisor(stop, tick=0.5) as supervisor:
+            try:
+                ended = supervisor.run(command, relay, deadlines_of(plan))
+            finally:
+                relay.finish()
+    verdict = judge(ended, seen, structured=adapter.structured)
+    _finish(out, form, verdict, writer.result(verdict, seen, lines.message, ended.seconds))
+    return exit_code(ended, verdict)
+
+
+def _finish(out: Out, form: Format, verdict: Verdict, last: dict[str, object]) -> None:
+    if form is Format.TEXT:
+        out.write(str(last["result"]).encode("utf-8", "replace") + b"\n")
+    else:
+        out.write(writer.line(last))
+    if verdict.outcome is not Outcome.OK:
+        _to_stderr(f"ralph as-claude: {verdict.outcome}: {verdict.why}\n".encode("utf-8", "replace"))
+
+
+def _to_stderr(data: bytes) -> None:
+    try:
+        sys.stderr.buffer.write(data)
+        sys.stderr.buffer.flush()
+    except OSError:
+        pass  # nobody reads it; the result says the same
+
+
+def exit_code(ended: Ended, verdict: Verdict) -> int:
+    """The agent's own; where it has none, what a shell would say. Never 0 after an error."""
+    if verdict.outcome is Outcome.OK:
+        return 0
+    match ended.kind:
+        case EndKind.NOT_STARTED:
+            return _NOT_FOUND
+        case EndKind.IDLE | EndKind.WALL:
+            return _TIMED_OUT
+        case EndKind.STOPPED:
+            return 130 if ended.reason == "interrupted" else 143
+    status = ended.status
+    if status is None or status == 0:
+        return 1
+    return status if status > 0 else 128 - status
+
+
+def with_sandbox(plan: Plan, mode: str) -> Plan:
+    """Codex in a sandbox, instead of without any."""
+    approve = plan.spec.approve if plan.spec else ()
+    base: list[str] = []
+    for argument in plan.base:
+        base += ["--sandbox", mode] if argument in approve else [argument]
+    return msgspec.structs.replace(plan, base=base)

@@ -1,0 +1,137 @@
+"""Canonical events as lines of Claude's stream-json."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ralph.loop.judge import Outcome
+from ralph.transcripts.events import (
+    Tag,
+    Text,
+    ToolEnd,
+    ToolOutput,
+    ToolStart,
+    TranscriptEvent,
+    Usage,
+    replace_surrogates,
+)
+
+if TYPE_CHECKING:
+    from ralph.loop.judge import Verdict
+    from ralph.loop.observe import Observation
+
+#: The names that Claude's API has for what went wrong, so that a host knows a limit from a login.
+_ERRORS = {
+    Outcome.RATE_LIMITED: "rate_limit_error",
+    Outcome.OVERLOADED: "overloaded_error",
+    Outcome.AUTH: "authentication_error",
+    Outcome.QUOTA: "billing_error",
+    Outcome.CONTEXT_EXCEEDED: "prompt_too_long",
+}
+#: A tool's output is no word of the agent's: what it quotes must not end a host's loop.
+_SIGNAL, _BROKEN = "<<<RALPHEX:", "<<< RALPHEX:"
+_MARK, _BROKEN_MARK = "<promise>", "< promise>"
+
+_encoder = msgspec.json.Encoder()
+
+
+def line(value: dict[str, Any]) -> bytes:
+    try:
+        return _encoder.encode(value) + b"\n"
+    except UnicodeEncodeError:
+        return _encoder.encode(replace_surrogates(value)) + b"\n"
+
+
+def delta(text: str) -> bytes:
+    """Words; an empty text tells only that somebody is still there."""
+    return line({"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}})
+
+
+class ClaudeWriter:
+    """The agent's words as they come; tools only if `verbose`."""
+
+    def __init__(self, *, verbose: bool = False) -> None:
+        self._verbose = verbose
+        self._boundary = False
+        self._message: list[str] = []
+
+    @property
+    def message(self) -> str:
+        """The agent's last message."""
+        return "\n".join(self._message)
+
+    def feed(self, events: list[TranscriptEvent]) -> list[bytes]:
+        lines = []
+        for event in events:
+            match event:
+                case Text(tag=Tag.AI, text=text):
+                    if self._boundary and text.strip():
+                        self._message, self._boundary = [], False
+                    self._message.append(text)
+                    lines.append(delta(text + "\n"))
+                case ToolStart(tool=tool):
+                    self._boundary = True
+                    if self._verbose:
+                        lines.append(delta(_quoted(f"$ {_command(tool.input) or tool.name}") + "\n"))
+                case ToolOutput(text=text):
+                    if self._verbose:
+                        lines.append(delta(_quoted(text) + "\n"))
+                case ToolEnd():
+                    self._boundary = True
+        return lines
+
+
+def _command(given: dict[str, Any] | None) -> str:
+    command = (given or {}).get("command")
+    if isinstance(command, list):
+        return " ".join(str(part) for part in command)
+    return command if isinstance(command, str) else ""
+
+
+def _quoted(text: str) -> str:
+    return text.replace(_SIGNAL, _BROKEN).replace(_MARK, _BROKEN_MARK)
+
+
+def result(verdict: Verdict, seen: Observation, message: str, seconds: float) -> dict[str, Any]:
+    """Claude's last line: how it ended, and what is known about it."""
+    failed = verdict.outcome is not Outcome.OK
+    reason = f"{verdict.outcome}: {verdict.why}"
+    value: dict[str, Any] = {
+        "type": "result",
+        "subtype": "error_during_execution" if failed else "success",
+        "is_error": failed,
+        "result": reason if failed else message,
+        "duration_ms": round(seconds * 1000),
+        "session_id": seen.session_id,
+        "total_cost_usd": seen.usage.cost_usd,
+        "usage": usage(seen.usage) if seen.usage_seen else None,
+        "errors": [reason] if failed else None,
+        "api_error_type": _ERRORS.get(verdict.outcome),
+    }
+    return {name: field for name, field in value.items() if field is not None}
+
+
+def failure(reason: str) -> dict[str, Any]:
+    """The last line of a run that never began."""
+    return {
+        "type": "result",
+        "subtype": "error_during_execution",
+        "is_error": True,
+        "result": reason,
+        "errors": [reason],
+    }
+
+
+def usage(known: Usage) -> dict[str, int]:
+    """As Claude counts: the input without what came from the cache. What is unknown is absent."""
+    cached, written = known.cached_tokens, known.cache_write_tokens
+    fresh = None if known.prompt_tokens is None else max(0, known.prompt_tokens - (cached or 0) - (written or 0))
+    counts = {
+        "input_tokens": fresh,
+        "cache_read_input_tokens": cached,
+        "cache_creation_input_tokens": written,
+        "output_tokens": known.completion_tokens,
+    }
+    return {name: count for name, count in counts.items() if count is not None}
