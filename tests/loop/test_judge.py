@@ -41,6 +41,14 @@ def test_how_it_ended_decides_before_what_it_said(kind: EndKind, expected: Outco
     assert (found.outcome, found.completed, found.why) == (expected, False, "how it ended")
 
 
+def test_silence_while_it_was_retrying_is_what_it_retried() -> None:
+    found = verdict(meta.retry("429", ErrorClass.RATE_LIMITED), kind=EndKind.IDLE, status=-15)
+    assert found.outcome is Outcome.RATE_LIMITED
+    assert "how it ended" in found.why
+    assert outcome(meta.retry("429", ErrorClass.RATE_LIMITED), WORDS, kind=EndKind.IDLE) is Outcome.TIMEOUT_IDLE
+    assert outcome(meta.retry("?"), kind=EndKind.IDLE) is Outcome.TIMEOUT_IDLE
+
+
 def test_exit_status() -> None:
     assert outcome(WORDS) is Outcome.OK
     assert outcome(WORDS, status=1) is Outcome.FAILED

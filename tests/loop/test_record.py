@@ -62,6 +62,20 @@ def test_finished_is_after_the_agents_own_last_word(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("event", "finished"),
+    [
+        (meta.error("log in", meta.ErrorClass.AUTH), True),  # it waits for a person, and there is none
+        (meta.error("log in", meta.ErrorClass.AUTH, fatal=False), False),
+        (meta.error("try again", meta.ErrorClass.OVERLOADED), False),
+    ],
+)
+def test_a_login_that_is_asked_for_is_a_last_word(tmp_path: Path, event: TranscriptEvent, finished: bool) -> None:
+    recording = Recording(tmp_path, "rtf1")
+    recording.recorder.stdout(b"@@RALPH@@ " + encode(event) + b"\n")
+    assert recording.recorder.finished() is finished
+
+
+@pytest.mark.parametrize(
     ("line", "shown"),
     [
         ("plain", "plain"),

@@ -76,6 +76,9 @@ def _outcome(ended: Ended, seen: Observation) -> tuple[Outcome, str]:
         case EndKind.STOPPED:
             return Outcome.INTERRUPTED, ended.reason
         case EndKind.IDLE:
+            if seen.retrying is not None and seen.retrying.get("class"):
+                # It was silent because the provider let it wait.
+                return _class(seen.retrying["class"]), f"{_message(seen.retrying)} (it was retrying); {ended.reason}"
             return Outcome.TIMEOUT_IDLE, ended.reason
         case EndKind.WALL:
             return Outcome.TIMEOUT_WALL, ended.reason
