@@ -29,6 +29,14 @@ class Ui(StrEnum):
     QUIET = "quiet"
 
 
+class Signals(StrEnum):
+    """How an agent says that it is done; `auto` is as its convention does."""
+
+    AUTO = "auto"
+    PROMISE = "promise"
+    STATUS = "status"
+
+
 class ClaudePrompt(StrEnum):
     """How a Claude-compatible provider is given the prompt; `auto` is by its length."""
 
@@ -53,6 +61,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     agent: str = "auto"
     agent_cmd: str | None = None
+    agent_script: str | None = None
     command: str | None = None
     args: tuple[str, ...] = ()
     prompt_mode: PromptMode = PromptMode.ARG
@@ -60,6 +69,7 @@ class Settings(msgspec.Struct, frozen=True):
     agent_priority: tuple[str, ...] = ()
     adapters: dict[str, AdapterSettings] = {}
     dialect: str = "auto"
+    driver: str | None = None
     claude_command: str | None = None
     claude_args: str = CLAUDE_ARGS
     claude_prompt: ClaudePrompt = ClaudePrompt.AUTO
@@ -79,6 +89,8 @@ class Settings(msgspec.Struct, frozen=True):
     plan: str | None = None
     cwd: str | None = None
     completion_promise: str | None = None
+    signals: Signals = Signals.AUTO
+    fix_plan: str | None = None
     max_iterations: Count = 100
     max_runtime: Seconds = 0.0
     max_cost: Amount = 0.0
@@ -139,6 +151,14 @@ OPTIONS: tuple[Option, ...] = (
         group="Agent",
     ),
     Option(
+        "agent_script",
+        "Run this agent script (a bash file with agent_invoke and its fellows), by path or by its name in agents/.",
+        ("--agent-script",),
+        "FILE",
+        ("cli.agent_script",),
+        group="Agent",
+    ),
+    Option(
         "command",
         "The program of a custom agent (agent: custom), or another binary for a named one.",
         keys=("cli.command",),
@@ -157,6 +177,14 @@ OPTIONS: tuple[Option, ...] = (
         "Which convention's files to follow: auto, none, orchestrator, provider, driver or script [default: auto].",
         ("--dialect",),
         "NAME",
+        group="Agent",
+    ),
+    Option(
+        "driver",
+        "Run the agent of this platform driver: a path, or its name in ralph/drivers or .ralph/drivers.",
+        ("--driver",),
+        "PATH|NAME",
+        env=("PLATFORM_DRIVER",),
         group="Agent",
     ),
     Option(
@@ -257,6 +285,15 @@ OPTIONS: tuple[Option, ...] = (
         ("event_loop.completion_promise",),
         group="Completion",
     ),
+    Option(
+        "signals",
+        "How the agent says that all is done: promise (a line of its own), status (a RALPH_STATUS block) or auto "
+        "[default: auto].",
+        ("--signals",),
+        "KIND",
+        group="Completion",
+    ),
+    Option("fix_plan", "With signals: status, a list of boxes; when all are ticked, the work is complete."),
     Option(
         "verify",
         "A check that ralph runs itself before it believes that the work is done. Can be given several times; "
@@ -387,7 +424,7 @@ NOT_ACTED_ON: frozenset[str] = frozenset(
 )  # fmt: skip
 
 #: Settings that choose an agent of another convention's kind.
-HOSTED: tuple[str, ...] = ("claude_command",)
+HOSTED: tuple[str, ...] = ("agent_script", "claude_command", "driver")
 
 SECTIONS = ("cli", "event_loop")
 

@@ -41,6 +41,8 @@ class Module(Protocol):
 #: The modules that act on a convention's files, and the setting that chooses its kind of agent.
 MODULES: dict[Dialect, tuple[str, str]] = {
     Dialect.PROVIDER: ("ralph.dialects.provider", "claude_command"),
+    Dialect.DRIVER: ("ralph.dialects.driver", "driver"),
+    Dialect.SCRIPT: ("ralph.dialects.script", "agent_script"),
 }
 
 
@@ -59,13 +61,15 @@ def find(workdir: Path) -> list[Found]:
         found.append(Found(Dialect.ORCHESTRATOR, own, f"there is {own.name}"))
     if (workdir / ".ralphex" / "config").is_file():
         found.append(Found(Dialect.PROVIDER, workdir / ".ralphex" / "config", "there is .ralphex/config"))
-    for name in (".ralphrc", ".ralph/PROMPT.md"):
+    for name in (".ralphrc", ".ralph/.ralphrc", ".ralph/PROMPT.md"):
         if (workdir / name).is_file():
             found.append(Found(Dialect.DRIVER, workdir / name, f"there is {name}"))
             break
-    scripts = sorted((workdir / "agents").glob("*.sh"))
-    if scripts and (workdir / "config").is_file():
-        found.append(Found(Dialect.SCRIPT, workdir / "config", "there are agents/*.sh and config"))
+    for folder in ("", ".ralph/"):  # the second is where that tool is put in a project of somebody else
+        config = workdir / f"{folder}config"
+        if config.is_file() and any((workdir / f"{folder}agents").glob("*.sh")):
+            found.append(Found(Dialect.SCRIPT, config, f"there are {folder}agents/*.sh and {folder}config"))
+            break
     return found
 
 

@@ -39,6 +39,7 @@ class ErrorClass(StrEnum):
     """What went wrong, as far as a CLI tells; the values are names of outcomes."""
 
     FAILED = "failed"
+    EMPTY = "empty"
     RATE_LIMITED = "rate_limited"
     OVERLOADED = "overloaded"
     AUTH = "auth"

@@ -1,0 +1,78 @@
+"""`config`, a bash file: what it says to ralph itself."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ralph.config.filelayer import FileLayer
+from ralph.dialects.script.probe import Place, assigned, look
+from ralph.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralph.dialects.found import Found
+
+_PROMPT = "prompts/build.md"
+
+
+def layer(found: Found, workdir: Path) -> FileLayer:
+    config = found.path
+    root = config.parent
+    shown = os.path.relpath(config, workdir)
+    result = FileLayer(shown, root, {}, {}, [], [])
+    lines = assigned(config)
+    try:
+        values = look(Place(root, workdir, config=config), None, lines).values
+    except UsageError as error:
+        result.problem(1, str(error))
+        return result
+    _agent(result, root, values, lines)
+    _count(result, "max_iterations", "DEFAULT_MAX_ITERATIONS", values, lines)
+    _count(result, "max_failures", "MAX_RETRIES", values, lines)
+    if result.values.get("max_failures") == 0:
+        result.values["max_failures"] = 1  # no retries: the first failure ends it, whereas our 0 is no limit
+    if not (workdir / "PROMPT.md").exists() and (root / _PROMPT).is_file():
+        result.values["prompt_file"] = os.path.relpath(root / _PROMPT, workdir)
+        result.origins["prompt_file"] = "the convention's default"
+    return result
+
+
+def executables(found: Found, workdir: Path) -> list[Path]:
+    """The files of the repository that a run would execute. (Which script it is, only its configuration can say.)"""
+    chosen = os.environ.get("AGENT")
+    scripts = sorted((found.path.parent / "agents").glob("*.sh"))
+    named = [script for script in scripts if script.stem == chosen]
+    return [path for path in (found.path, *(named or scripts)) if path.is_relative_to(workdir)]
+
+
+def _agent(result: FileLayer, root: Path, values: dict[str, str], lines: dict[str, int]) -> None:
+    """The script that AGENT names; the environment is stronger than the file."""
+    name, origin = os.environ.get("AGENT", ""), "AGENT"
+    if not name:
+        name, origin = values.get("AGENT", ""), f"{result.shown}:{lines.get('AGENT', 1)}"
+    if not name:
+        scripts = sorted((root / "agents").glob("*.sh"))
+        names = ", ".join(script.stem for script in scripts)
+        if len(scripts) > 1:
+            result.problem(1, f"AGENT is not set: name one of {names}")
+            return
+        name, origin = scripts[0].stem, "the only script in agents/"
+    if "/" in name or name.startswith("."):
+        result.problem(
+            lines.get("AGENT", 1), f"AGENT: expected the name of a script in agents/, not '{name}' ({origin})"
+        )
+        return
+    result.values["agent_script"], result.origins["agent_script"] = f"agents/{name}.sh", origin
+
+
+def _count(result: FileLayer, setting: str, variable: str, values: dict[str, str], lines: dict[str, int]) -> None:
+    text = values.get(variable, "").strip()
+    line = lines.get(variable, 1)
+    if not text:
+        return
+    if not (text.isascii() and text.isdigit()):
+        result.problem(line, f"{variable}: expected a whole number, not '{text}'")
+        return
+    result.values[setting], result.origins[setting] = int(text), f"{result.shown}:{line}"

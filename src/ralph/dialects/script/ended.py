@@ -1,0 +1,80 @@
+"""What the host script says about an iteration, and how the user is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ralph.transcripts import meta
+from ralph.transcripts.events import Meta
+from ralph.transcripts.meta import Kind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralph.transcripts.events import TranscriptEvent
+
+_HOOKS = ("agent_pre_iteration", "agent_post_iteration")
+
+
+class Status(msgspec.Struct, frozen=True):
+    """`script.status`: names and values, each ended by NUL. An iteration that was killed has left none."""
+
+    facts: dict[str, str]
+
+    @classmethod
+    def read(cls, path: Path) -> Status:
+        try:
+            parts = path.read_bytes().decode("utf-8", "replace").split("\0")
+        except FileNotFoundError:
+            return cls({})
+        return cls(dict(zip(parts[::2], parts[1::2], strict=False)))
+
+    @property
+    def extracted(self) -> bool:
+        return "extracted" in self.facts
+
+    def number(self, name: str) -> int | None:
+        text = self.facts.get(name, "").strip().removesuffix("%")
+        return int(text) if text.isascii() and text.isdigit() else None
+
+
+def hook_notices(status: Status, shown: str) -> list[TranscriptEvent]:
+    """What went wrong beside the agent. A hook that ended the shell before the agent began failed the iteration."""
+    events: list[TranscriptEvent] = []
+    facts = status.facts
+    for hook in _HOOKS:
+        if hook in facts:
+            events.append(meta.notice(f"{hook} returned {facts[hook]}"))
+    if facts.get("extracted", "0") != "0":
+        events.append(meta.notice(f"agent_extract_response returned {facts['extracted']}"))
+    match facts.get("exited"):
+        case None:
+            pass
+        case "agent_post_iteration":
+            events.append(meta.notice("agent_post_iteration ended the shell"))
+        case "load":
+            events.append(meta.error(f"{shown} could not be sourced"))
+        case phase:
+            events.append(meta.error(f"{phase} in {shown} ended the shell"))
+    if "slow_filter" in facts:
+        text = "agent_format_display did not keep up and was ended; --transcript NAME shows the output without it"
+        events.append(meta.notice(text))
+    return events
+
+
+def context_notice(status: Status) -> list[TranscriptEvent]:
+    """How full the agent's context was, as its script reckons."""
+    used, maximum, percent = status.number("used"), status.number("max"), status.number("percent")
+    if percent is None and used is not None and maximum:
+        percent = round(100 * used / maximum)
+    if used is None and percent is None:
+        return []
+    tokens = "" if used is None else f"{used:,}" + (f" of {maximum:,} tokens" if maximum else " tokens")
+    share = "" if percent is None else f"{percent} %"
+    full = percent is not None and percent >= (status.number("warn") or 80)
+    text = f"context: {f'{tokens} ({share})' if tokens and share else tokens or share}{', nearly full' if full else ''}"
+    numbers = {"used": used, "max": maximum, "percent": percent}
+    known = {name: value for name, value in numbers.items() if value is not None}
+    return [Meta({"kind": Kind.NOTICE.value, "text": text, "context": known})]
