@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph.agents.compose import arguments, choose_invocation
+from ralph.agents.compose import arguments, choose_invocation, unknown_tools
 from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation
 from ralph.agents.versions import below
-from ralph.config.settings import PromptMode, Settings
+from ralph.config.settings import PromptMode, Settings, Signals
 from ralph.dialects.found import MODULES
 from ralph.dialects.found import module as dialect_module
 from ralph.errors import UsageError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ralph.agents.detect import Installed
     from ralph.config.layers import Resolved
     from ralph.loop.observe import Observation
-    from ralph.loop.signals import SignalReader
+    from ralph.loop.signals import Markers, SignalReader
     from ralph.runners.process import Ended
     from ralph.transcripts.base import TranscriptAdapter
     from ralph.transcripts.events import TranscriptEvent
@@ -179,6 +179,16 @@ class Plan(msgspec.Struct, frozen=True):
             if self.spec is not None and self.spec.wall_timeout is not None:
                 return self.spec.wall_timeout, f"known of {self.spec.title}"
         return self.settings.wall_timeout, self.resolved.origins["wall_timeout"]
+
+    def reader(self, markers: Markers) -> SignalReader | None:
+        """How this run's agent says that it is done; None: by the markers."""
+        own = self.launcher.reader() if self.launcher else None
+        if own is not None or self.settings.signals is not Signals.STATUS:
+            return own
+        from ralph.dialects.driver.status import StatusReader
+
+        plan = self.settings.fix_plan
+        return StatusReader(markers, self.workdir / plan if plan else None)
 
     def base_for(self, session: str | None, *, resume: bool) -> list[str]:
         """`base`, for a session of the agent's own."""
@@ -347,7 +357,9 @@ def plan_for(resolved: Resolved, workdir: Path, found: Installed) -> Plan:
     """How a run would start this agent."""
     from ralph.agents import detect
 
-    settings, spec = resolved.settings, found.spec
+    spec = found.spec
+    resolved = _hinted_tools(resolved, spec)
+    settings = resolved.settings
     invocation = choose_invocation(spec, found.version, lambda args: detect.help_text(found.program, args))
     base = [found.program, *arguments(spec, invocation, model=settings.model, tools=settings.allowed_tools)]
     resolved = _check_sessions(resolved, spec, invocation)
@@ -363,6 +375,24 @@ def plan_for(resolved: Resolved, workdir: Path, found: Installed) -> Plan:
     return Plan(
         resolved, workdir, spec.name, spec.title, found.version, base, invocation, environment, name, why, spec=spec
     )
+
+
+def _hinted_tools(resolved: Resolved, spec: AgentSpec) -> Resolved:
+    """A list of tools that was written for other agents as well: what does not fit this one is left out, and told."""
+    tools, origin = resolved.settings.allowed_tools, resolved.origins["allowed_tools"]
+    if "allowed_tools" not in resolved.hints or not tools:
+        return resolved
+    kept: tuple[str, ...] = ()
+    if spec.tools is None:
+        text = f"{spec.title} cannot restrict its tools, so this list is not used"
+    else:
+        kept = tuple(t for t in tools if not unknown_tools(spec, (t,)))
+        if kept == tools or not kept:
+            return resolved
+        left = ", ".join(t for t in tools if t not in kept)
+        text = f"{spec.title} has no such tools, so they are left out: {left}"
+    changed = msgspec.structs.replace(resolved, settings=msgspec.structs.replace(resolved.settings, allowed_tools=kept))
+    return with_warnings(changed, [f"{origin}: {text}"])
 
 
 def _check_environment(spec: AgentSpec, environment: dict[str, str]) -> None:

@@ -66,6 +66,12 @@ def session_flags(flags: SessionFlags | None, session: str | None, *, resume: bo
     return [a.replace("{session}", session) for a in (flags.resume if resume else flags.start)]
 
 
+def unknown_tools(spec: AgentSpec, tools: tuple[str, ...]) -> list[str]:
+    """Those that the agent does not have, as far as its tools are known."""
+    known = spec.tools.names if spec.tools else ()
+    return [t for t in tools if known and t.partition("(")[0] not in known and not t.startswith("mcp__")]
+
+
 def tool_flags(spec: AgentSpec, tools: tuple[str, ...]) -> list[str]:
     """Checked against the tools that the agent knows."""
     if not tools:
@@ -76,7 +82,7 @@ def tool_flags(spec: AgentSpec, tools: tuple[str, ...]) -> list[str]:
             "or use an agent that can (`ralph agents` shows which)"
         )
     known = spec.tools.names
-    wrong = [t for t in tools if known and t.partition("(")[0] not in known and not t.startswith("mcp__")]
+    wrong = unknown_tools(spec, tools)
     if wrong:
         hints = ", ".join(f"'{t}'{nearest(t.partition('(')[0], known)}" for t in wrong)
         raise UsageError(f"{spec.title} has no tool {hints}; it has: {', '.join(known)}")

@@ -44,6 +44,8 @@ def describe(plan: Plan, source: PromptSource, prompt: str) -> str:
         ("credentials", ", ".join(plan.credentials) or "no variable that looks like one"),
     ]
     rows += [("deadlines", _deadlines(plan))]
+    if plan.dialect:
+        rows.insert(0, ("convention", plan.dialect))
     changed = dict(plan.invocation.env.items())
     if changed:
         rows.append(("set for it", ", ".join(f"{k}={v}" for k, v in changed.items())))
@@ -111,7 +113,8 @@ def _adapter(value: Any) -> str:
 
 def _argument(argument: str, prompt: str) -> str:
     """Quoted for a shell, on one line; a long prompt is not repeated in full."""
-    if prompt and argument.endswith(prompt) and len(argument) > _PROMPT_SHOWN:
+    # a shell that read the prompt from its file has dropped the newlines at its end
+    if prompt.strip() and argument.rstrip("\n").endswith(prompt.rstrip("\n")) and len(argument) > _PROMPT_SHOWN:
         return _quoted(argument[:_PROMPT_SHOWN]) + f"…  (the prompt, {len(prompt):,} characters)"
     return _quoted(argument)
 

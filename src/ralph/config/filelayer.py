@@ -29,6 +29,8 @@ class FileLayer(msgspec.Struct):
     #: line and text, so that they can be told in the order of the file
     problems: list[tuple[int, str]] = []
     remarks: list[tuple[int, str]] = []
+    #: settings that an agent may leave unheeded, by the file's convention
+    hints: frozenset[str] = frozenset()
 
     def problem(self, line: int, text: str) -> None:
         self.problems.append((line, f"{self.shown}:{line}: {text}"))

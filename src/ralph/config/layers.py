@@ -27,6 +27,8 @@ class Resolved(msgspec.Struct, frozen=True):
     bases: dict[str, Path]
     files: list[Path]
     warnings: list[str]
+    #: settings that an agent may leave unheeded: then it is told, not refused
+    hints: frozenset[str] = frozenset()
 
     def is_default(self, name: str) -> bool:
         return self.origins[name] == "default"
@@ -36,6 +38,7 @@ class _Layer(msgspec.Struct):
     values: dict[str, Any]
     origins: dict[str, str]
     base: Path | None = None
+    hints: frozenset[str] = frozenset()
 
 
 class _Findings(msgspec.Struct):
@@ -89,6 +92,7 @@ def _merge(layers: list[_Layer], files: list[Path], findings: _Findings) -> Reso
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     bases: dict[str, Path] = {}
+    hints: set[str] = set()
     for option in OPTIONS:
         name = option.name
         layer = next((layer for layer in layers if name in layer.values), None)
@@ -98,13 +102,15 @@ def _merge(layers: list[_Layer], files: list[Path], findings: _Findings) -> Reso
             values[name], origins[name] = layer.values[name], layer.origins[name]
             if layer.base is not None:
                 bases[name] = layer.base
+            if name in layer.hints:
+                hints.add(name)
     _one_kind(layers, values, origins, findings)
     if all(values[name] is None for name in HOSTED):
         _one_agent(layers, values, origins, findings)
     _one_prompt(layers, values, origins, findings)
     _unused(values, origins, findings)
     findings.raise_if_wrong()
-    return Resolved(Settings(**values), origins, bases, files, findings.warnings)
+    return Resolved(Settings(**values), origins, bases, files, findings.warnings, frozenset(hints))
 
 
 def _one_kind(layers: list[_Layer], values: dict[str, Any], origins: dict[str, str], findings: _Findings) -> None:
@@ -213,7 +219,7 @@ def _from_file(path: Path, shown: str, findings: _Findings) -> _Layer | None:
 def _taken(layer: FileLayer, findings: _Findings) -> _Layer:
     findings.problems += [text for _, text in layer.problems]
     findings.warnings += [text for _, text in layer.remarks]
-    return _Layer(layer.values, layer.origins, layer.base)
+    return _Layer(layer.values, layer.origins, layer.base, layer.hints)
 
 
 def _shown(path: Path, workdir: Path) -> str:

@@ -124,14 +124,19 @@ class JournalWriter:
             pass  # a convenience for other tools; the run does not depend on it
 
 
+#: What is ours in a `.ralph/` where another convention keeps its prompt and its plan, which belong into git.
+_OURS_IN_GIT = "/.gitignore\n/runs/\n/latest*\n/lock\n/ralph-crash-*\n"
+
+
 def prepare_state(workdir: Path) -> StatePaths:
-    """Makes `.ralph/` if need be; it ignores itself in git."""
+    """Makes `.ralph/` if need be; it ignores itself in git, or what is ours in it."""
     state = StatePaths(workdir)
     try:
+        shared = state.root.is_dir() and any(state.root.iterdir())
         state.runs.mkdir(parents=True, exist_ok=True)
         ignore = state.root / ".gitignore"
         if not ignore.exists():
-            ignore.write_text("*\n")
+            ignore.write_text(_OURS_IN_GIT if shared else "*\n")
     except OSError as error:
         raise _journal_error(state.root, error) from None
     return state

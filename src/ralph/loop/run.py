@@ -165,7 +165,7 @@ class Loop:
         self.emit([report.iteration_start(self.iteration, self.limits.iterations, text, self.prompt.shown)])
         own = launcher.adapter(text) if launcher else None
         adapter = SafeAdapter(own or registry.create(self.plan.transcript, prompt=text))
-        reader = launcher.reader() if launcher else None
+        reader = self.plan.reader(self.markers)
         ticket = self.sessions.next()
         told = self.sessions.told if ticket.resume and usage_is_cumulative(self.plan) else None
         seen = Observation(reader or self.markers, self.cost_of, told)
@@ -195,6 +195,9 @@ class Loop:
                 self.sessions.told = seen.told
         self._capabilities = adapter.capabilities
         self._remark(ended, recorder)
+        advice = launcher.help_for(verdict.outcome.value) if launcher else None
+        if advice:
+            self.note(advice)
         return Finished(
             self.iteration, verdict, ended, seen, progress.compare(before, progress.take(self.plan.workdir))
         )

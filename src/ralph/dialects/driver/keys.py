@@ -1,0 +1,88 @@
+"""The keys of `.ralphrc`: which settings they are, and which nobody acts on yet."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+#: Keys that are settings of ours: the setting, and what turns the text into its value.
+SETTINGS: dict[str, str] = {
+    "PLATFORM_DRIVER": "driver",
+    "CLAUDE_TIMEOUT_MINUTES": "wall_timeout",
+    "ALLOWED_TOOLS": "allowed_tools",
+    "SESSION_CONTINUITY": "continue_session",
+    "SESSION_EXPIRY_HOURS": "session_expiry",
+    "TEST_COMMAND": "verify",
+    "QUALITY_GATES": "verify",
+    "QUALITY_GATE_TIMEOUT": "verify_timeout",
+    "PROMPT_FILE": "prompt_file",
+    "FIX_PLAN_FILE": "fix_plan",
+}
+#: The loop's own names for some of them, which the environment may use.
+OLD_NAMES: dict[str, str] = {
+    "CLAUDE_ALLOWED_TOOLS": "ALLOWED_TOOLS",
+    "CLAUDE_USE_CONTINUE": "SESSION_CONTINUITY",
+    "CLAUDE_SESSION_EXPIRY_HOURS": "SESSION_EXPIRY_HOURS",
+}
+#: Read by drivers, or by the layer itself.
+HEEDED = frozenset({"CLAUDE_OUTPUT_FORMAT", "CLAUDE_PERMISSION_MODE", "QUALITY_GATE_MODE", "CLAUDE_CODE_CMD"})
+#: Known, and not acted on yet. This is the one place that lists them.
+NOT_ACTED_ON = frozenset(
+    {
+        "MAX_CALLS_PER_HOUR", "CB_NO_PROGRESS_THRESHOLD", "CB_SAME_ERROR_THRESHOLD", "CB_OUTPUT_DECLINE_THRESHOLD",
+        "CB_COOLDOWN_MINUTES", "CB_AUTO_RESET", "CB_PERMISSION_DENIAL_THRESHOLD", "PERMISSION_DENIAL_MODE",
+        "QUALITY_GATE_ON_COMPLETION_ONLY", "REVIEW_MODE", "REVIEW_ENABLED", "REVIEW_INTERVAL", "TASK_SOURCES",
+        "GITHUB_TASK_LABEL", "BEADS_FILTER", "AGENT_FILE", "CLAUDE_AUTO_UPDATE", "CLAUDE_MIN_VERSION",
+        "RALPH_VERBOSE", "VERBOSE_PROGRESS", "SWARM_MODE", "SWARM_MAX_AGENTS",
+    }
+)  # fmt: skip
+#: Say something about the project to people; there is nothing to act on.
+DESCRIPTIVE = frozenset({"PROJECT_NAME", "PROJECT_TYPE"})
+
+KNOWN = frozenset({*SETTINGS, *OLD_NAMES, *HEEDED, *NOT_ACTED_ON, *DESCRIPTIVE})
+
+_GATES_MODES = ("warn", "block", "circuit-breaker")
+_TOOL = re.compile(r",(?![^()]*\))")
+
+
+class Defaults(msgspec.Struct, frozen=True):
+    """What that convention does where its file says nothing, in our units."""
+
+    wall_timeout: float = 15 * 60.0
+    continue_session: bool = True
+
+
+def value_of(key: str, text: str) -> Any:
+    """The value of a setting; a ValueError says what was expected."""
+    match key:
+        case "CLAUDE_TIMEOUT_MINUTES":
+            return _number(text, "minutes") * 60
+        case "SESSION_EXPIRY_HOURS":
+            return _number(text, "hours") * 3600
+        case "QUALITY_GATE_TIMEOUT":
+            return _number(text, "seconds")
+        case "SESSION_CONTINUITY":
+            if text.lower() not in ("true", "false"):
+                raise ValueError("expected true or false")
+            return text.lower() == "true"
+        case "ALLOWED_TOOLS":
+            return tuple(tool.strip() for tool in _TOOL.split(text) if tool.strip())
+        case "QUALITY_GATES":
+            return tuple(gate.strip() for gate in text.split(";") if gate.strip())
+        case "TEST_COMMAND":
+            return (text,)
+        case _:
+            return text
+
+
+def check_mode(text: str) -> None:
+    if text not in _GATES_MODES:
+        raise ValueError(f"expected {', '.join(_GATES_MODES[:-1])} or {_GATES_MODES[-1]}")
+
+
+def _number(text: str, unit: str) -> float:
+    if not re.fullmatch(r"\d+(\.\d+)?", text):
+        raise ValueError(f"expected a number of {unit}")
+    return float(text)

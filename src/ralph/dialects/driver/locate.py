@@ -1,0 +1,47 @@
+"""Which file a driver's name means."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from ralph.errors import UsageError
+
+FOLDERS = ("ralph/drivers", ".ralph/drivers")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+def locate(value: str, workdir: Path, origin: str) -> Path | None:
+    """The driver's file; None if it is a name for which there is none.
+
+    A path is taken from whoever types it; files and PLATFORM_DRIVER may only name a driver of this project.
+    """
+    typed = origin in ("--driver", "RALPH_DRIVER")
+    if typed and "/" in value:
+        path = Path(value).expanduser()
+        place = next((p for p in (Path.cwd() / path, workdir / path) if p.is_file()), None)
+        if place is None:
+            raise UsageError(f"there is no driver {value} ({origin})")
+        return place
+    if not _NAME.fullmatch(value) or ".." in value:
+        hint = "" if typed else "; a file elsewhere is named with --driver PATH"
+        raise UsageError(f"'{value}' ({origin}) is not the name of a driver{hint}")
+    for folder in FOLDERS:
+        path = workdir / folder / f"{value}.sh"
+        if path.is_file():
+            _check_inside(path, workdir, origin)
+            return path
+    return None
+
+
+def here(workdir: Path) -> list[Path]:
+    """All drivers of a project. Helpers that lie beside them are not known from outside: they are listed as well."""
+    return [path for folder in FOLDERS for path in sorted((workdir / folder).glob("*.sh")) if path.is_file()]
+
+
+def _check_inside(path: Path, workdir: Path, origin: str) -> None:
+    if not path.resolve().is_relative_to(workdir.resolve()):
+        raise UsageError(
+            f"the driver {path} ({origin}) is a link out of the project, to {path.resolve()}; "
+            "if you mean that file, say --driver PATH"
+        )
