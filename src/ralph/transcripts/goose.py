@@ -15,6 +15,7 @@ from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._deltas import DeltaLines
 from ralph.transcripts._errors import retry_after
+from ralph.transcripts._goose_lines import HOT, Message, Thought, Words, decode_line
 from ralph.transcripts._goose_tools import GooseTools
 from ralph.transcripts._json import JsonAdapter, get_dict, get_float, get_int, get_list, get_str, strip_escapes
 from ralph.transcripts.base import Capabilities
@@ -41,7 +42,6 @@ class GooseAdapter(JsonAdapter):
         self._words = DeltaLines(Tag.AI)
         self._thoughts = DeltaLines(Tag.THINK)
         self._thought: list[str] = []  # the fragments of the current thought: some providers repeat it whole
-        self._flow: str | None = None  # the type of the blocks that are coming, if they are a model's fragments
         self._message: str | None = None  # the id of the message that is coming in fragments
         self._session = False
         self._model: str | None = None
@@ -76,13 +76,19 @@ class GooseAdapter(JsonAdapter):
                 return "model" in value
         return is_rpc(value) or _is_document(value)
 
+    def feed(self, line: str) -> list[TranscriptEvent]:
+        if self.structured and line.startswith(HOT) and not self._document:
+            try:
+                known = decode_line(line)
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                return super().feed(line)
+            events = self._model_said(known.message)
+            if events is not None:
+                return events
+        return super().feed(line)
+
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
-        if self._flow is not None:
-            fragment = self._fragment(value)
-            if fragment is not None:
-                return self._words.feed(fragment) if self._flow == "text" else self._think(fragment)
-            self._flow = None
         kind = value.get("type")
         handler = self._handlers.get(kind) if isinstance(kind, str) else None
         if handler is not None:
@@ -155,19 +161,29 @@ class GooseAdapter(JsonAdapter):
 
     # -- stream-json
 
-    def _fragment(self, value: dict[str, Any]) -> str | None:
-        """The short way for most lines: one more piece of the same text or thought (its key is named as its type)."""
-        message = value.get("message")
-        if type(message) is not dict or message.get("id") != self._message:
+    def _model_said(self, message: Message) -> list[TranscriptEvent] | None:
+        """A fragment of what a model says or thinks, as most lines are; None for anything else."""
+        blocks = message.content
+        if len(blocks) != 1 or message.role != "assistant" or message.metadata.visible is False:
             return None
-        content, metadata = message.get("content"), message.get("metadata")
-        if type(content) is not list or len(content) != 1 or type(metadata) is not dict or "inference" not in metadata:
-            return None
-        block = content[0]
-        if type(block) is not dict or block.get("type") != self._flow:
-            return None
-        text = block.get(self._flow)
-        return text if type(text) is str else None
+        block = blocks[0]
+        spoken = isinstance(block, Words)
+        if message.id != self._message:
+            events = self._finish_words()
+            self._message = message.id
+        elif spoken:
+            events = self._thoughts.flush() if self._thoughts.length else []
+        else:
+            events = self._words.flush() if self._words.length else []
+        told = message.metadata.inference
+        self._named = True
+        self._model = told.requested or told.model or self._model
+        if isinstance(block, Thought):
+            return events + self._think(block.thinking)
+        text = block.text
+        if self._problem is not None and text.strip():
+            self._problem = None  # the model went on
+        return events + self._words.feed(text) if events else self._words.feed(text)
 
     def _on_message(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         message = value.get("message")
@@ -188,9 +204,6 @@ class GooseAdapter(JsonAdapter):
             self._model = get_str(metadata["inference"], "requestedModel", "model") or self._model
         for block in blocks:
             events += self._block(block, message.get("role"), metadata)
-        if len(blocks) == 1 and self._message is not None and "inference" in metadata:
-            kind = get_str(blocks[0], "type")
-            self._flow = kind if kind in ("text", "thinking") and message.get("role") == "assistant" else None
         return events
 
     def _block(self, block: Any, role: Any, metadata: dict[str, Any]) -> list[TranscriptEvent]:
