@@ -77,9 +77,9 @@ class AcpReader:
     def _update(self, update: dict[str, Any], line: dict[str, Any]) -> list[TranscriptEvent]:
         match update.get("sessionUpdate"):
             case "agent_message_chunk":
-                return [*self._thoughts.flush(), *self._words.feed(_text(update.get("content")))]
+                return self._thoughts.flush() + self._words.feed(_text(update.get("content")))
             case "agent_thought_chunk":
-                return [*self._words.flush(), *self._thoughts.feed(_text(update.get("content")))]
+                return self._words.flush() + self._thoughts.feed(_text(update.get("content")))
             case "user_message_chunk":
                 return [*self._flush_words(), Text(Tag.PROMPT, _text(update.get("content")))]
             case "tool_call" | "tool_call_update":
@@ -146,8 +146,11 @@ class AcpReader:
 
 def _text(content: Any) -> str:
     """The text of a content block, which may be wrapped in another."""
-    inner = get_dict(content, "content") or content
-    return get_str(inner, "text") or ""
+    if type(content) is not dict:
+        return ""
+    inner = content.get("content")
+    text = (inner if type(inner) is dict and inner else content).get("text")
+    return text if type(text) is str else ""
 
 
 def _raw(value: Any) -> str:

@@ -33,7 +33,9 @@ class DeltaLines:
 
     def flush(self) -> list[TranscriptEvent]:
         """The message is over: its last line, if it had no newline."""
+        self.length = 0
+        if not self._held:
+            return []
         rest = "".join(self._held)
         self._held = []
-        self.length = 0
-        return [Text(self._tag, rest)] if rest else []
+        return [Text(self._tag, rest)]

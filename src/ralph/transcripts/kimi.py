@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ralph.transcripts import _kimi_errors as errors
 from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._errors import classify
 from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_list, get_str, strip_escapes
+from ralph.transcripts._kimi_lines import HOT, Assistant, Line, ThinkPart, decode_line
 from ralph.transcripts._kimi_text import ReprReader, begins
 from ralph.transcripts._kimi_tools import KimiTools
 from ralph.transcripts.base import Capabilities
@@ -68,7 +71,44 @@ class KimiAdapter(JsonAdapter):
     def feed(self, line: str) -> list[TranscriptEvent]:
         if self._reprs is not None:
             return self._note(line, self._reprs.feed(strip_escapes(line)))
+        if self.structured and line.startswith(HOT) and not self._document:
+            try:
+                known = decode_line(line)
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                return super().feed(line)
+            events = self._usual(known)
+            if events is not None:
+                return events
         return super().feed(line)
+
+    def _usual(self, line: Line) -> list[TranscriptEvent] | None:
+        """None for a line that must be read as an object."""
+        if not isinstance(line, Assistant):
+            if not line.call:
+                return None
+            self._tail = []
+            self._answered = False
+            return self._tools.end(line.call, line.text, None, code=self._code)
+        if not all(call.id for call in line.tool_calls):
+            return None
+        self._tail = []
+        events: list[TranscriptEvent] = [Text(Tag.THINK, line.reasoning)] if line.reasoning else []
+        content = line.content
+        if isinstance(content, str):
+            if content:
+                events.append(_words(content))
+        elif content is not None:
+            for part in content:
+                if not isinstance(part, ThinkPart):
+                    if part.text:
+                        events.append(_words(part.text))
+                elif part.think:
+                    events.append(Text(Tag.THINK, part.think.removesuffix("\n")))
+        for call in line.tool_calls:
+            events += self._tools.start(call.id, call.function.name or "tool", call.function.arguments)
+        self._answered = not line.tool_calls
+        self._retrying = None
+        return events
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         if not self.structured:
