@@ -91,7 +91,8 @@ def _prepare(resolved: Resolved, workdir: Path) -> tuple[Plan, PromptSource, str
             make_plan(resolved, workdir)
         except UsageError as other:
             raise UsageError(f"{error}\nAnd {other}") from None
-        raise
+        notes = [f"warning: {warning}" for warning in resolved.warnings]  # they may say why there is none
+        raise UsageError("\n".join([str(error), *notes])) from None
     return make_plan(resolved, workdir), source, prompt
 
 

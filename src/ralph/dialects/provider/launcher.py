@@ -16,7 +16,8 @@ from ralph.dialects.provider import planfile
 from ralph.dialects.provider.signals import RalphexReader
 from ralph.dialects.provider.transcript import ProviderAdapter, patterns_of
 from ralph.errors import UsageError
-from ralph.plan import Launch, Launcher, Plan, SessionMode
+from ralph.loop.signals import Markers
+from ralph.plan import Launch, Launcher, Plan, SessionMode, with_warnings
 from ralph.programs import which
 from ralph.transcripts import registry as transcripts
 
@@ -35,22 +36,23 @@ _KEY = "ANTHROPIC_API_KEY"
 class _Signals(Launcher):
     """What all agents of that convention share: its signals."""
 
-    def __init__(self, follows: Path | None) -> None:
+    def __init__(self, settings: Settings, follows: Path | None) -> None:
+        self._settings = settings
         self._follows = follows
 
     def reader(self) -> RalphexReader:
         path = self._follows
-        return RalphexReader(None if path is None else lambda: planfile.still_open(path))
+        objection = None if path is None else lambda: planfile.still_open(path)
+        return RalphexReader(objection, Markers.configured(self._settings.completion_promise))
 
 
 class ProviderLauncher(_Signals):
     def __init__(
         self, base: list[str], settings: Settings, transcript: str, follows: Path | None, *, key_kept: bool
     ) -> None:
-        super().__init__(follows)
+        super().__init__(settings, follows)
         self._base = base
         self._transcript = transcript
-        self._settings = settings
         self._key_kept = key_kept
         self._flags = model_flags(settings.model)
         self.delivery = {
@@ -92,7 +94,7 @@ class FollowedPlan(_Signals):
     """An agent that ralph knows, following a plan of that convention."""
 
     def __init__(self, bare: Plan, follows: Path) -> None:
-        super().__init__(follows)
+        super().__init__(bare.settings, follows)
         self._bare = bare
         self.delivery = bare.delivery
         self.resumes = bare.session_mode is SessionMode.RESUME
@@ -108,6 +110,7 @@ def follow(bare: Plan) -> Plan:
 
 
 def plan(resolved: Resolved, workdir: Path) -> Plan:
+    resolved = _without_unheard(resolved)
     settings = resolved.settings
     base = _command(resolved, workdir)
     nested = registry.get("claude")
@@ -133,6 +136,19 @@ def plan(resolved: Resolved, workdir: Path) -> Plan:
         launcher=ProviderLauncher(argv, settings, name, follows, key_kept=key_kept),
         dialect=_said(resolved),
     )
+
+
+def _without_unheard(resolved: Resolved) -> Resolved:
+    """Most wrappers drop flags that they do not know: a restriction must not be lost without a word."""
+    for name, what in (("allowed_tools", "restrict its tools"), ("continue_session", "go on with a session")):
+        if not getattr(resolved.settings, name):
+            continue
+        origin = resolved.origins[name]
+        text = f"{origin} has no effect with claude_command: it is not known whether that program can {what}"
+        if origin.startswith("-"):
+            raise UsageError(f"{text}; put the flag that it takes into claude_args")
+        resolved = with_warnings(resolved, [text])
+    return resolved
 
 
 def executables(found: Found, workdir: Path) -> list[Path]:

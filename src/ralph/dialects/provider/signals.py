@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph.loop.signals import Claim, Signal
+from ralph.loop.signals import Claim, FinalMessage, Markers, Signal
 from ralph.transcripts.events import decode_json
 
 if TYPE_CHECKING:
@@ -38,11 +38,12 @@ class RalphexReader:
 
     A signal counts where it stands alone on its line, or begins or ends it, outside code fences and quotes; words
     that follow a tool call are a new message, and what was said before it does not count any more. `objection` is
-    asked when all tasks are said to be done: why that cannot be.
+    asked when all tasks are said to be done: why that cannot be. The usual markers count as well.
     """
 
-    def __init__(self, objection: Callable[[], str | None] | None = None) -> None:
+    def __init__(self, objection: Callable[[], str | None] | None = None, markers: Markers | None = None) -> None:
         self._objection = objection
+        self._usual = FinalMessage(markers or Markers())
         self._mentioned = ""
         self._last = ""
         self.draft = ""
@@ -57,8 +58,10 @@ class RalphexReader:
 
     def boundary(self) -> None:
         self._boundary = True
+        self._usual.boundary()
 
     def feed(self, text: str) -> None:
+        self._usual.feed(text)
         if self._boundary and text.strip():
             self._begin()
         if (
@@ -125,10 +128,10 @@ class RalphexReader:
         if signal in _FAILED:
             return Claim(_FAILED[signal], f"the agent says that it failed ({_written(signal)})")
         if signal in _DONE or (signal in _OF_OTHER_PROMPTS and self._objection is None):
-            objection = self._objection() if self._objection else None
-            if objection is not None:
-                return Claim(Signal.NONE, f"the agent printed {_written(signal)}, but {objection}")
-            return Claim(Signal.COMPLETE, f"the agent printed {_written(signal)}")
+            return self._checked(Claim(Signal.COMPLETE, f"the agent printed {_written(signal)}"))
+        usual = self._usual.claim(structured=structured)
+        if usual.signal is not Signal.NONE:
+            return self._checked(usual)
         if self.draft:
             return Claim(Signal.QUESTION, "the agent drafted a plan, and waits for a person to accept or change it")
         if signal:
@@ -136,6 +139,11 @@ class RalphexReader:
         if self._mentioned:
             return Claim(Signal.NONE, f"the agent mentioned {self._mentioned}, but not as a line of its final message")
         return Claim(Signal.NONE, "the agent did not print <<<RALPHEX:ALL_TASKS_DONE>>>")
+
+    def _checked(self, claim: Claim) -> Claim:
+        """Unless something speaks against it."""
+        objection = self._objection() if self._objection and claim.signal is Signal.COMPLETE else None
+        return claim if objection is None else Claim(Signal.NONE, f"{claim.why}, but {objection}")
 
 
 def signal_of(line: str) -> str:

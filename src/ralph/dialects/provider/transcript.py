@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: What the adapter says of a stream that nothing ended. Here the exit code decides.
 _NO_RESULT = "the output ends without a result"
+#: Lines before the first event are kept for so long: only then it shows whether they are noise, or all there is.
+_HELD = 64
 _BARE = {"kind": Kind.RESULT.value, "ok": True}
 
 
@@ -53,6 +55,7 @@ class ProviderAdapter(TranscriptAdapter):
         self._found: Pattern | None = None
         self._wait = wait
         self._failed: Meta | None = None
+        self._held: list[TranscriptEvent] | None = []
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
@@ -63,13 +66,26 @@ class ProviderAdapter(TranscriptAdapter):
         return self._inner.structured
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        return self._look(self._inner.feed(line))
+        events = self._inner.feed(line)
+        if self._held is None:
+            return self._look(events)
+        if self._inner.structured:
+            noise, self._held = self._held, None
+            return self._look([*(_said_by_nobody(e) for e in noise), *events])
+        self._held += events
+        return self._release() if len(self._held) > _HELD else []
+
+    def _release(self) -> list[TranscriptEvent]:
+        """It is no stream of events: the lines are the words."""
+        events, self._held = self._held or [], None
+        return self._look(events)
 
     def feed_stderr(self, line: str) -> list[TranscriptEvent]:
         return self._look(self._inner.feed_stderr(line))
 
     def flush(self) -> list[TranscriptEvent]:
-        events = [e for e in self._look(self._inner.flush()) if not _is_missing_result(e)]
+        events = self._release()
+        events += [e for e in self._look(self._inner.flush()) if not _is_missing_result(e)]
         if self._found is None:
             return events
         found = self._found
@@ -107,6 +123,11 @@ class ProviderAdapter(TranscriptAdapter):
             if pattern.needle in lower:
                 self._found = pattern
                 return
+
+
+def _said_by_nobody(event: TranscriptEvent) -> TranscriptEvent:
+    """Noise in front of a stream, an echo of the prompt perhaps."""
+    return Text(Tag.SYS, event.text) if isinstance(event, Text) else event
 
 
 def _is_missing_result(event: TranscriptEvent) -> bool:

@@ -1,0 +1,132 @@
+"""`.ralphex/config` as settings: what each key becomes, and what is said about the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ralph.dialects.found import Dialect, Found
+from ralph.dialects.provider import executables, layer
+from ralph.dialects.provider.config import user_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralph.config.filelayer import FileLayer
+
+
+def written(folder: Path, text: str) -> Found:
+    path = folder / ".ralphex" / "config"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return Found(Dialect.PROVIDER, path, "")
+
+
+def read(folder: Path, text: str) -> FileLayer:
+    return layer(written(folder, text), folder)
+
+
+@pytest.mark.parametrize(
+    ("line", "setting", "value"),
+    [
+        ("claude_command = ./x.sh", "claude_command", "./x.sh"),
+        ("claude_command = /a dir/x.sh", "claude_command", "/a dir/x.sh"),
+        ('claude_command = "/a dir/x.sh"', "claude_command", "/a dir/x.sh"),
+        ("claude_args = --verbose --x 'a b'", "claude_args", "--verbose --x 'a b'"),
+        ("claude_args =", "claude_args", ""),
+        ("max_iterations = 7", "max_iterations", 7),
+        ("iteration_delay_ms = 2500", "sleep", 2.5),
+        ("task_retry_count = 0", "max_failures", 1),
+        ("task_retry_count = 3", "max_failures", 4),
+        ("session_timeout = 1h30m", "wall_timeout", 5400.0),
+        ("idle_timeout = 90s", "idle_timeout", 90.0),
+        ("wait_on_limit = 30m", "wait_on_limit", 1800.0),
+        ("task_model = opus:high", "model", "opus:high"),
+        (
+            "claude_error_patterns = API Error:, Not logged in ,",
+            "claude_error_patterns",
+            ("API Error:", "Not logged in"),
+        ),
+        ("claude_limit_patterns = You've hit your limit", "claude_limit_patterns", ("You've hit your limit",)),
+        ("preserve_anthropic_api_key = true", "preserve_anthropic_api_key", True),
+    ],
+)
+def test_keys_become_settings(tmp_path: Path, line: str, setting: str, value: object) -> None:
+    found = read(tmp_path, f"# a comment\n\n{line}\n")
+    assert found.problems == []
+    assert found.values[setting] == value
+    assert found.origins[setting] == ".ralphex/config:3"
+
+
+def test_without_a_word_the_conventions_defaults_hold(tmp_path: Path) -> None:
+    values = read(tmp_path, "idle_timeout =\nmax_iterations =\n").values
+    assert values == {"claude_command": "claude", "max_iterations": 50, "max_failures": 2}
+
+
+def test_a_hash_within_a_value_is_no_comment(tmp_path: Path) -> None:
+    assert read(tmp_path, "claude_args = --color #00ff00 # not a comment\n").values["claude_args"].endswith("a comment")
+
+
+def test_the_projects_file_is_stronger_than_the_users(tmp_path: Path) -> None:
+    own = user_file()
+    own.parent.mkdir(parents=True)
+    own.write_text("claude_command = theirs\nclaude_args = --loud\nmax_iterations = 9\n")
+    found = read(tmp_path, "claude_command = ours\nclaude_args =\n")
+    assert found.values["claude_command"] == "ours"
+    assert found.values["claude_args"] == ""
+    assert (found.values["max_iterations"], found.origins["max_iterations"]) == (9, f"{own}:3")
+
+
+def test_all_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:
+    text = "max_iterations = many\n[section]\nnothing here\nidle_timeout = soon\nexecutor = robot\n"
+    problems = "\n".join(text for _, text in read(tmp_path, text).problems)
+    for number in range(1, 6):
+        assert f".ralphex/config:{number}: " in problems
+
+
+def test_keys_that_are_not_acted_on_are_named_once_and_unknown_ones_with_a_guess(tmp_path: Path) -> None:
+    remarks = [
+        text for _, text in read(tmp_path, "finalize_enabled = true\ncolor_task = #00ff00\nclaude_comand = x\n").remarks
+    ]
+    assert ".ralphex/config: known, but not acted on: finalize_enabled, color_task" in remarks
+    assert any(":3: unknown key 'claude_comand' (did you mean 'claude_command'?)" in r for r in remarks)
+
+
+def test_executor_codex_is_the_agent_codex(tmp_path: Path) -> None:
+    values = read(tmp_path, "executor = codex\ncodex_model = gpt-5.5\ncodex_command = /opt/codex\n").values
+    assert (values["agent"], values["model"], values["command"]) == ("codex", "gpt-5.5", "/opt/codex")
+    assert "claude_command" not in values
+
+
+def test_the_only_plan_is_followed_and_several_are_asked_about(tmp_path: Path) -> None:
+    plans = tmp_path / "docs" / "plans"
+    (plans / "completed").mkdir(parents=True)
+    (plans / "completed" / "old.md").write_text("- [x] a\n")
+    assert "plan" not in read(tmp_path, "").values
+    (plans / "one.md").write_text("- [ ] a\n")
+    assert read(tmp_path, "").values["plan"] == "docs/plans/one.md"
+    (plans / "two.md").write_text("- [ ] a\n")
+    found = read(tmp_path, "")
+    assert "plan" not in found.values
+    assert "--plan: docs/plans/one.md, docs/plans/two.md" in found.remarks[0][1]
+
+
+def test_a_prompt_of_the_users_own_is_stronger_than_a_plan(tmp_path: Path) -> None:
+    (tmp_path / "todo").mkdir()
+    (tmp_path / "todo" / "one.md").write_text("- [ ] a\n")
+    assert read(tmp_path, "plans_dir = todo\n").values["plan"] == "todo/one.md"
+    (tmp_path / "PROMPT.md").write_text("x")
+    found = read(tmp_path, "plans_dir = todo\n")
+    assert "plan" not in found.values
+    assert "todo/one.md" in found.remarks[0][1]
+
+
+def test_what_would_be_executed_is_what_lies_in_the_repository(tmp_path: Path) -> None:
+    script = tmp_path / "scripts" / "w.sh"
+    script.parent.mkdir()
+    script.write_text("")
+    assert executables(written(tmp_path, "claude_command = scripts/w.sh\n"), tmp_path) == [script]
+    assert executables(written(tmp_path, "claude_command = bash scripts/w.sh\n"), tmp_path) == [script]
+    assert executables(written(tmp_path, "claude_command = claude\n"), tmp_path) == []
+    assert executables(written(tmp_path, "claude_command = /bin/sh\n"), tmp_path) == []
