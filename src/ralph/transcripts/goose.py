@@ -207,27 +207,27 @@ class GooseAdapter(JsonAdapter):
         return events
 
     def _block(self, block: Any, role: Any, metadata: dict[str, Any]) -> list[TranscriptEvent]:
-        match block:
-            case {"type": "text", "text": str(text)}:
-                return self._text(text, role, metadata)
-            case {"type": "thinking", "thinking": str(text)}:
-                return [*self._words.flush(), *self._think(text)]
-            case {"type": "toolRequest" | "frontendToolRequest"}:
+        match block.get("type") if type(block) is dict else None:
+            case "text" if type(block.get("text")) is str:
+                return self._text(block["text"], role, metadata)
+            case "toolResponse":
+                return self._finish_words() + self._tools.end(block)
+            case "toolRequest" | "frontendToolRequest":
                 self._problem = None  # the model went on
-                return [*self._finish_words(), *self._tools.start(block)]
-            case {"type": "toolResponse"}:
-                return [*self._finish_words(), *self._tools.end(block)]
-            case {"type": "systemNotification"}:
+                return self._finish_words() + self._tools.start(block)
+            case "thinking" if type(block.get("thinking")) is str:
+                return self._words.flush() + self._think(block["thinking"])
+            case "systemNotification":
                 return [*self._finish_words(), *self._notify(block)]
-            case {"type": "error"}:
+            case "error":
                 message = get_str(block, "message") or "the run failed"
                 login = block.get("kind") == "authentication"
                 self._problem = (message, ErrorClass.AUTH if login else words.error_class(message))
                 return [*self._finish_words(), Text(Tag.SYS, message)]
-            case {"type": "toolConfirmationRequest" | "actionRequired"}:
+            case "toolConfirmationRequest" | "actionRequired":
                 asked = get_str(block, "toolName", "prompt") or get_str(get_dict(block, "data"), "toolName", "message")
                 return [*self._finish_words(), Text(Tag.SYS, f"asks for approval: {asked or 'a tool'}")]
-            case {"type": "redactedThinking" | "image" | "reasoning"}:
+            case "redactedThinking" | "image" | "reasoning":
                 return []
         return [meta.unknown(block)]
 
@@ -318,7 +318,7 @@ class GooseAdapter(JsonAdapter):
 
     def _finish_words(self) -> list[TranscriptEvent]:
         self._thought = []
-        return [*self._thoughts.flush(), *self._words.flush()]
+        return self._thoughts.flush() + self._words.flush()
 
 
 def _is_document(value: dict[str, Any]) -> bool:
