@@ -1,0 +1,54 @@
+"""`ralph as-claude` in front of a real CLI, driven by our own host of Claude-compatible providers."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ralph.testing.model.scenarios import CONTENT, FILE
+from ralph.testing.model.script import usage_of
+
+if TYPE_CHECKING:
+    from conftest import Bench
+
+pytestmark = pytest.mark.realcli
+
+
+def provider(bench: Bench, tail: str = "") -> None:
+    """The repository's own choice of its provider, as people write it."""
+    model = f" --model {bench.real.model}" if bench.real.model else ""
+    folder = bench.workdir / ".ralphex"
+    folder.mkdir()
+    command = f"{sys.executable} -m ralph as-claude --agent {bench.real.agent}{model}"
+    (folder / "config").write_text(f"claude_command = {command}\nclaude_args =\npreserve_anthropic_api_key = true\n{tail}")
+
+
+def command_of_a_host(bench: Bench) -> None:
+    """Without --agent: the files of the repository decide."""
+    bench.command = lambda *flags: [sys.executable, "-m", "ralph", "run", *flags]  # type: ignore[method-assign]
+
+
+def test_a_real_agent_completes_behind_claude_command(bench: Bench) -> None:
+    provider(bench)
+    command_of_a_host(bench)
+    loop = bench.run("success", "3")
+    assert loop.code == 0, loop.shown
+    (iteration,) = loop.iterations
+    assert (iteration["outcome"], iteration["completed"]) == ("ok", True)
+    assert (loop.workdir / FILE).read_text() == CONTENT
+    if "session" not in bench.real.silent_about:
+        assert iteration["session_id"]
+    if "usage" not in bench.real.silent_about:
+        turns = [usage_of(step) for step in range(3)]
+        assert iteration["usage"]["prompt_tokens"] == sum(t.input for t in turns)
+        assert iteration["usage"]["completion_tokens"] == sum(t.output for t in turns)
+
+
+def test_a_wrong_key_behind_claude_command_needs_a_person(bench: Bench) -> None:
+    provider(bench, "idle_timeout = 120s\nsession_timeout = 130s\ntask_retry_count = 0\n")
+    command_of_a_host(bench)
+    loop = bench.run("error401", "1")
+    assert [i["outcome"] for i in loop.iterations] == ["auth"], loop.shown
+    assert loop.code == 5
