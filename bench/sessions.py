@@ -147,6 +147,18 @@ SESSIONS = (
         ("stream-json-success", "stream-json-failtool", "stream-json-success-anthropic", "stream-json-unicode"),
     ),
     Session("goose", "ACP", ("goose/1.52.0",), ("acp-success",)),
+    Session(
+        "kimi",
+        "stream-json, kimi-cli",
+        ("kimi-cli/1.51.0",),
+        ("stream-json-success", "stream-json-failtool", "stream-json-unicode"),
+    ),
+    Session(
+        "kimi",
+        "stream-json, kimi-code",
+        ("kimi-code/2.1.0",),
+        ("stream-json-success", "stream-json-failtool", "stream-json-unicode"),
+    ),
     Session("opencode", "json", ("opencode/1.18.33",), ("json-success", "json-failtool", "json-thinking-success")),
     Session("pi", "json", ("pi/0.73.1",), ("json-success", "json-failtool", "json-success-openaichat")),
     Session("qwen", "stream-json", ("qwen/0.24.4",), ("stream-json-success", "stream-json-failtool")),
