@@ -26,9 +26,9 @@ class RealAgent:
     prepare: Callable[[Path, str], dict[str, str]]
     agent: str
     model: str | None = None
-    #: what its transcript cannot tell (`ralph agents` shows the same)
-    silent_about: frozenset[str] = frozenset()
-    #: 300 KB do not fit into an argument
+    #: of usage, session, resume, and "same session" where a continued one gets an id of its own
+    lacks: frozenset[str] = frozenset()
+    #: whether one of 300 KB can be given: it does not fit into an argument
     long_prompt: bool = True
     #: whether a tool call whose command exits with 3 counts as failed in what it prints
     tells_failed_command: bool = True
@@ -192,13 +192,13 @@ ROSTER = (
     RealAgent("codex-0.50", _codex, "codex"),
     RealAgent("gemini", _gemini, "gemini", model="gemini-2.5-pro", tells_failed_command=False),
     RealAgent("opencode", _opencode, "opencode", model="scripted/scripted-model"),
-    RealAgent("copilot", _copilot, "copilot", silent_about=frozenset({"usage"})),
+    RealAgent("copilot", _copilot, "copilot", lacks=frozenset({"usage"})),
     RealAgent("qwen", _qwen, "qwen"),
     RealAgent("pi", _pi, "pi", model="scripted/scripted-model"),
-    RealAgent("cline", _cline, "cline", silent_about=frozenset({"session", "resume"}), long_prompt=False, alone=True),
-    RealAgent("goose", _goose, "goose", silent_about=frozenset({"session"})),
-    RealAgent("droid", _droid, "droid", model="custom:scripted-model", silent_about=frozenset({"same session"})),
-    RealAgent("kimi", _kimi, "kimi", silent_about=frozenset({"usage"}), long_prompt=False),
+    RealAgent("cline", _cline, "cline", lacks=frozenset({"session", "resume"}), long_prompt=False, alone=True),
+    RealAgent("goose", _goose, "goose", lacks=frozenset({"session"})),
+    RealAgent("droid", _droid, "droid", model="custom:scripted-model", lacks=frozenset({"same session"})),
+    RealAgent("kimi", _kimi, "kimi", lacks=frozenset({"usage"}), long_prompt=False),
 )
 
 

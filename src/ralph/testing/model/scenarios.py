@@ -6,7 +6,7 @@ import base64
 import hashlib
 from dataclasses import replace
 
-from ralph.testing.model.script import Cut, Failure, Hang, Refuse, Scenario, Shell, Turn, When, Write
+from ralph.testing.model.script import Act, Cut, Failure, Hang, Refuse, Scenario, Shell, Turn, When, Write
 
 MARKER = "<promise>COMPLETE</promise>"
 FILE = "hello.txt"
@@ -36,8 +36,9 @@ def _long_line(size: int) -> str:
     return "".join(blocks)[:size]
 
 
-def _first(**changes: object) -> tuple[Turn, ...]:
-    return (replace(_LOOK, **changes), _WRITE, _FINISH)  # type: ignore[arg-type]
+def _first(*acts: Act) -> tuple[Turn, ...]:
+    """The usual work, with something else than `ls` at its beginning."""
+    return (replace(_LOOK, acts=acts), _WRITE, _FINISH)
 
 
 def _refusing(about: str, failure: Failure, when: When = When.ALWAYS) -> Scenario:
@@ -47,7 +48,7 @@ def _refusing(about: str, failure: Failure, when: When = When.ALWAYS) -> Scenari
 SCENARIOS: dict[str, Scenario] = {
     "success": Scenario("thinks, speaks, runs `ls`, writes a file, finishes with the marker on its own line", _WORK),
     "failtool": Scenario(
-        "a command that exits with 3, then as success", _first(acts=(Shell("echo partly; echo wrong >&2; exit 3"),))
+        "a command that exits with 3, then as success", _first(Shell("echo partly; echo wrong >&2; exit 3"))
     ),
     "quote": Scenario(
         "the marker in thinking, in a command's output and quoted in prose, but it does not finish",
@@ -65,7 +66,7 @@ SCENARIOS: dict[str, Scenario] = {
     "cut": Scenario("every streamed answer breaks off in the middle", _WORK, Cut()),
     "hang": Scenario("requests are taken and never answered", _WORK, Hang()),
     "slow": Scenario("as success, a quarter of a second between two pieces", _WORK, pace=0.25),
-    "longtool": Scenario("a command that takes a minute, then as success", _first(acts=(Shell(LONG_COMMAND),))),
+    "longtool": Scenario("a command that takes a minute, then as success", _first(Shell(LONG_COMMAND))),
     "unicode": Scenario(
         "many scripts, escapes, CR LF, U+2028, an event look-alike, a line of 200 KB, output that is not UTF-8",
         (
@@ -76,7 +77,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "bigtool": Scenario(
         "a command that prints 400 KB, then as success",
-        _first(acts=(Shell("head -c 300000 /dev/zero | tr '\\0' x; echo; seq 1 20000"),)),
+        _first(Shell("head -c 300000 /dev/zero | tr '\\0' x; echo; seq 1 20000")),
     ),
     "long": Scenario(
         "twelve commands one after another, then it finishes",
@@ -84,7 +85,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "parallel": Scenario(
         "two commands in one turn, the second fails, then as success",
-        _first(acts=(Shell("echo one"), Shell("echo two; exit 1"))),
+        _first(Shell("echo one"), Shell("echo two; exit 1")),
     ),
     "empty": Scenario("an answer with nothing in it", (Turn(),)),
     "answer": Scenario(
