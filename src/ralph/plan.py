@@ -13,7 +13,7 @@ import msgspec
 from ralph.agents.compose import arguments, choose_invocation, unknown_tools
 from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation
 from ralph.agents.versions import below
-from ralph.config.settings import PromptMode, Settings, Signals
+from ralph.config.settings import OnLimit, PromptMode, Settings, Signals
 from ralph.dialects.found import MODULES
 from ralph.dialects.found import module as dialect_module
 from ralph.errors import UsageError
@@ -121,6 +121,8 @@ class Plan(msgspec.Struct, frozen=True):
     #: which convention's files this run follows, and why
     dialect: str | None = None
     prices: Prices = Prices()
+    #: the agents that take over while this one is limited, in this order
+    relief: tuple[Plan, ...] = ()
 
     @property
     def settings(self) -> Settings:
@@ -260,7 +262,12 @@ def make_plan(resolved: Resolved, workdir: Path) -> Plan:
     """Chooses the agent and how to start it. Raises UsageError; starts nothing but version probes."""
     prices = find_prices(resolved)
     plan = msgspec.structs.replace(_choose(resolved, workdir), prices=prices)
-    return msgspec.structs.replace(plan, resolved=with_warnings(plan.resolved, _unpriced(plan)))
+    plan = msgspec.structs.replace(plan, resolved=with_warnings(plan.resolved, _unpriced(plan)))
+    if resolved.settings.on_limit is not OnLimit.FALLBACK:
+        return plan
+    from ralph.relief import with_relief
+
+    return with_relief(plan, resolved, workdir)
 
 
 def _choose(resolved: Resolved, workdir: Path) -> Plan:

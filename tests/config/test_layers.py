@@ -78,6 +78,8 @@ def _example(name: str) -> tuple[str, Any]:
         return "one", ("one",)
     if name in ("prompt_mode", "claude_prompt"):
         return "stdin", "stdin"
+    if name == "on_limit":
+        return "stop", "stop"
     if name == "signals":
         return "status", "status"
     if name == "ui":

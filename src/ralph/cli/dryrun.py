@@ -19,6 +19,8 @@ _TEXT_SHOWN = 60
 _VALUE_WIDTH = 32
 _ZERO = (
     dict.fromkeys(("max_iterations", "max_runtime", "max_cost", "max_tokens", "max_failures"), "no limit")
+    | dict.fromkeys(("max_calls_per_hour", "max_wait", "limit_retries"), "no limit")
+    | dict.fromkeys(("stuck_after", "same_error_after", "same_answer_after"), "any number")
     | dict.fromkeys(("idle_timeout", "wall_timeout", "verify_timeout"), "no limit")
     | dict.fromkeys(("sleep", "grace"), "none")
 )
@@ -31,6 +33,7 @@ def describe(plan: Plan, source: PromptSource, prompt: str) -> str:
     size = len(prompt.encode("utf-8", "surrogateescape"))
     rows = [
         ("agent", f"{plan.agent} ({plan.title}{version})"),
+        *(("then", f"{other.agent} ({other.title})") for other in plan.relief),
         ("argv", "\n".join(_argument(a, prompt) for a in launch.argv)),
         (
             "prompt",

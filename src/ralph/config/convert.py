@@ -64,7 +64,7 @@ _COMMA = re.compile(r",(?![^()]*\))")
 
 _COMMA_LISTS = frozenset(
     {
-        "allowed_paths", "agent_priority", "allowed_tools",
+        "allowed_paths", "agent_priority", "agents", "allowed_tools",
         "claude_error_patterns", "claude_limit_patterns", "claude_retry_patterns",
     }
 )  # fmt: skip

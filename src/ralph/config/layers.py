@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ralph.config import yamlfile
+from ralph.config import agentlist, yamlfile
 from ralph.config.convert import convert, short, split
 from ralph.config.filelayer import FileLayer, read_layer
 from ralph.config.settings import BY_NAME, HOSTED, OPTIONS, Option, Settings, default
@@ -93,6 +93,10 @@ def _merge(layers: list[_Layer], files: list[Path], findings: _Findings) -> Reso
     origins: dict[str, str] = {}
     bases: dict[str, Path] = {}
     hints: set[str] = set()
+    for index, each in enumerate(layers):
+        said = agentlist.spread(each.values, each.origins)
+        if said is not None:
+            (findings.warnings if index else findings.problems).append(said)
     for option in OPTIONS:
         name = option.name
         layer = next((layer for layer in layers if name in layer.values), None)
@@ -107,6 +111,10 @@ def _merge(layers: list[_Layer], files: list[Path], findings: _Findings) -> Reso
     _one_kind(layers, values, origins, findings)
     if all(values[name] is None for name in HOSTED):
         _one_agent(layers, values, origins, findings)
+    by_flag = origins["on_limit"].startswith("-")
+    alone = agentlist.settle(values, origins)
+    if alone is not None:
+        (findings.problems if by_flag else findings.warnings).append(alone)
     _one_prompt(layers, values, origins, findings)
     _unused(values, origins, findings)
     findings.raise_if_wrong()

@@ -37,6 +37,14 @@ class Signals(StrEnum):
     STATUS = "status"
 
 
+class OnLimit(StrEnum):
+    """What is done when the provider says that a limit is reached."""
+
+    WAIT = "wait"
+    STOP = "stop"
+    FALLBACK = "fallback"
+
+
 class ClaudePrompt(StrEnum):
     """How a Claude-compatible provider is given the prompt; `auto` is by its length."""
 
@@ -60,6 +68,7 @@ class Settings(msgspec.Struct, frozen=True):
     """0 is "no limit" for every limit and deadline."""
 
     agent: str = "auto"
+    agents: tuple[str, ...] = ()
     agent_cmd: str | None = None
     agent_script: str | None = None
     command: str | None = None
@@ -97,6 +106,17 @@ class Settings(msgspec.Struct, frozen=True):
     prices: str | None = None
     max_tokens: Count = 0
     max_failures: Count = 5
+    max_calls_per_hour: Count = 0
+    on_limit: OnLimit = OnLimit.WAIT
+    max_wait: Seconds = 21600.0
+    limit_retries: Count = 10
+    retry_delay: Seconds = 2.0
+    retry_delay_max: Seconds = 300.0
+    stuck_after: Count = 5
+    same_error_after: Count = 10
+    same_answer_after: Count = 10
+    breaker_cooldown: Seconds = 1800.0
+    breaker_auto_reset: bool = False
     idle_timeout: Seconds = 900.0
     wall_timeout: Seconds = 7200.0
     grace: Seconds = 5.0
@@ -138,6 +158,14 @@ OPTIONS: tuple[Option, ...] = (
         ("--agent",),
         "NAME",
         ("cli.backend",),
+        group="Agent",
+    ),
+    Option(
+        "agents",
+        "The agent, and those that take over while it is limited, separated by commas.",
+        ("--agents",),
+        "NAMES",
+        ("cli.agents",),
         group="Agent",
     ),
     Option(
@@ -369,6 +397,46 @@ OPTIONS: tuple[Option, ...] = (
         ("event_loop.max_consecutive_failures",),
         group="Limits",
     ),
+    Option(
+        "max_calls_per_hour",
+        "How often the agent may be called in an hour [default: no limit].",
+        ("--max-calls-per-hour",),
+        "N",
+        group="Limits",
+    ),
+    Option(
+        "on_limit",
+        "When the provider's limit is reached: wait until it ends, stop, or let the next of --agents take over "
+        "(fallback) [default: wait; fallback if --agents names several].",
+        ("--on-limit",),
+        "WHAT",
+        group="Limits",
+    ),
+    Option(
+        "max_wait",
+        "The longest single wait for a limit to end; a longer one ends the run [default: 6h].",
+        ("--max-wait",),
+        "TIME",
+        group="Limits",
+    ),
+    Option("limit_retries", "How often in a row to try again after a limit that does not say when it ends."),
+    Option("retry_delay", "The first pause after such a limit; each further one is twice as long."),
+    Option("retry_delay_max", "The longest of these pauses."),
+    Option(
+        "stuck_after",
+        "How many iterations in a row may change nothing before the run counts as stuck [default: 5]; 0 is any number.",
+        ("--stuck-after",),
+        "N",
+        group="Limits",
+    ),
+    Option("same_error_after", "How many iterations in a row may end with the same error before that is stuck."),
+    Option(
+        "same_answer_after",
+        "How many iterations in a row may give the same answer, without a commit and with no other files changed, "
+        "before that is stuck.",
+    ),
+    Option("breaker_cooldown", "With breaker_auto_reset: how long to wait when stuck."),
+    Option("breaker_auto_reset", "When stuck, wait and try one more iteration instead of ending the run."),
     Option(
         "idle_timeout",
         "End an iteration after this time without any output [default: 15m].",

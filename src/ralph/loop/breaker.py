@@ -1,0 +1,149 @@
+"""Is it stuck? A breaker that opens when nothing changes, or error or answer are the same, time after time.
+
+Closed: all is well. Open: stuck; the run ends, or cools down if it is to go on by itself. Half-open: one iteration is
+tried after that; progress closes the breaker, anything else opens it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ralph.loop.judge import Outcome
+
+if TYPE_CHECKING:
+    from ralph.config.settings import Settings
+    from ralph.loop.judge import Verdict
+    from ralph.loop.progress import Changes
+
+#: Numbers and ids differ from one time to the next where the error does not.
+_VARIES = re.compile(r"\b(?=[\w-]*\d)[\w-]{6,}\b")
+#: A deadline that ends hard work is no error of that work.
+_DEADLINES = frozenset({Outcome.TIMEOUT_IDLE, Outcome.TIMEOUT_WALL})
+
+
+class State(StrEnum):
+    CLOSED = "closed"
+    HALF_OPEN = "half_open"
+    OPEN = "open"
+
+
+class Thresholds(msgspec.Struct, frozen=True):
+    """After how many iterations in a row it is stuck; 0 is never."""
+
+    no_progress: int = 5
+    same_error: int = 10
+    same_answer: int = 10
+    cooldown: float = 1800.0
+    auto_reset: bool = False
+    #: so many failures in a row end the run by themselves
+    failures: int = 5
+
+    @classmethod
+    def of(cls, settings: Settings) -> Thresholds:
+        return cls(
+            settings.stuck_after,
+            settings.same_error_after,
+            settings.same_answer_after,
+            settings.breaker_cooldown,
+            settings.breaker_auto_reset,
+            settings.max_failures,
+        )
+
+
+class Round(msgspec.Struct, frozen=True):
+    """One iteration, as far as the breaker looks at it."""
+
+    number: int
+    changed: bool
+    worked: bool
+    #: equal for equal errors; None: there was none
+    error: str | None = None
+    #: equal for the same words and the same files; None where there is none, or a commit shows that work gets done
+    answer: str | None = None
+
+
+class Streak(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The same thing several times in a row."""
+
+    what: str = ""
+    count: int = 0
+    since: int = 0
+
+    def then(self, what: str | None, number: int) -> Streak:
+        if what is None:
+            return Streak()
+        return Streak(what, self.count + 1, self.since) if what == self.what else Streak(what, 1, number)
+
+
+class Breaker(msgspec.Struct, frozen=True, omit_defaults=True):
+    state: State = State.CLOSED
+    unchanged: Streak = Streak()
+    #: how many of the unchanged ones were no failures
+    worked: int = 0
+    error: Streak = Streak()
+    answer: Streak = Streak()
+    #: the evidence, while it is open
+    why: str = ""
+
+    def after(self, seen: Round, limits: Thresholds) -> Breaker:
+        unchanged = self.unchanged.then(None if seen.changed else "nothing changed", seen.number)
+        counted = Breaker(
+            self.state,
+            unchanged,
+            (self.worked + seen.worked) if unchanged.count else 0,
+            self.error.then(seen.error, seen.number),
+            self.answer.then(seen.answer, seen.number),
+        )
+        if self.state is State.HALF_OPEN:
+            if seen.changed and seen.worked:
+                return Breaker()
+            return msgspec.structs.replace(counted, state=State.OPEN, why=counted.evidence(limits) or self.why)
+        why = counted.evidence(limits)
+        return counted if why is None else msgspec.structs.replace(counted, state=State.OPEN, why=why)
+
+    def cooled_down(self) -> Breaker:
+        """The next iteration is a trial."""
+        return msgspec.structs.replace(self, state=State.HALF_OPEN) if self.state is State.OPEN else self
+
+    def evidence(self, limits: Thresholds) -> str | None:
+        """What was the same, how often and since when; None if that is not enough to be stuck."""
+        streak = self.unchanged
+        # Where every one of them failed, that is what --max-failures is about, unless it is switched off.
+        if _reached(streak, limits.no_progress) and (self.worked or not limits.failures):
+            return f"no progress in {_times(streak)}: no file changed, nothing was committed"
+        if _reached(self.error, limits.same_error):
+            return f"the same error in {_times(self.error)}"
+        if _reached(self.answer, limits.same_answer):
+            return f"the same answer in {_times(self.answer)}, without a commit and with no other files changed"
+        return None
+
+
+def observed(number: int, verdict: Verdict, changes: Changes, answer: str | None) -> Round:
+    """What the breaker needs of an iteration."""
+    worked = verdict.outcome is Outcome.OK
+    error = None
+    if not worked and not (changes.changed and verdict.outcome in _DEADLINES):
+        error = _digest(_VARIES.sub("#", f"{verdict.outcome}: {verdict.why}"))
+    same = None
+    if worked and answer is not None and not changes.commits:
+        same = _digest("\n".join([answer, *changes.files]))
+    return Round(number, changes.changed, worked, error, same)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _reached(streak: Streak, threshold: int) -> bool:
+    return bool(threshold) and streak.count >= threshold
+
+
+def _times(streak: Streak) -> str:
+    if streak.count == 1:
+        return f"iteration {streak.since}"
+    return f"{streak.count} iterations in a row (since iteration {streak.since})"

@@ -1,0 +1,34 @@
+"""How often an agent may be called in an hour, counted over a sliding one."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ralph.loop.waits import Wait
+
+HOUR = 3600.0
+
+
+class Calls(msgspec.Struct, frozen=True):
+    """`times` are the calls of the last hour, seconds since the epoch; `limit` 0 is no limit."""
+
+    limit: int = 0
+    times: tuple[float, ...] = ()
+
+    def called(self, now: float) -> Calls:
+        if not self.limit:
+            return self
+        return msgspec.structs.replace(self, times=(*self._recent(now), now))
+
+    def wait(self, now: float) -> Wait | None:
+        """None if there is a free call."""
+        recent = self._recent(now)
+        if not self.limit or len(recent) < self.limit:
+            return None
+        until = recent[-self.limit] + HOUR
+        called = "the 1 call" if self.limit == 1 else f"all {self.limit} calls"
+        return Wait(until - now, until, f"{called} of an hour are used up (max_calls_per_hour)")
+
+    def _recent(self, now: float) -> tuple[float, ...]:
+        # One in the future means that the clock was set back: it says nothing about this hour.
+        return tuple(t for t in self.times if now - HOUR < t <= now)
