@@ -15,16 +15,21 @@ log() {
   fi
 }
 
-# CONFIG SCRIPT NAME, of which the first may be empty. The script sees no arguments, as with the tool it was written for.
+# A file may end with a test that fails; only one that cannot be read to its end is broken.
+__ralph_source() {
+  __ralph_file=$1
+  set --  # it sees no arguments, as with the tool it was written for
+  # shellcheck disable=SC1090
+  source "$__ralph_file" || bash -n -- "$__ralph_file" 2>/dev/null || exit 2
+}
+
+# CONFIG SCRIPT NAME, of which the first may be empty
 __ralph_load() {
   __ralph_files=("$@")
-  set --
-  # shellcheck disable=SC1090
-  if [[ -n ${__ralph_files[0]} ]]; then source "${__ralph_files[0]}"; fi
+  if [[ -n ${__ralph_files[0]} ]]; then __ralph_source "${__ralph_files[0]}"; fi
   AGENT=${__ralph_files[2]}
   export AGENT SPECS_DIR CONTEXT_WARN_PCT
-  # shellcheck disable=SC1090
-  source "${__ralph_files[1]}"
+  __ralph_source "${__ralph_files[1]}"
   set +e
   set -uo pipefail
 }

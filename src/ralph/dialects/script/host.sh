@@ -23,10 +23,10 @@ __ralph_told=()
 # it is told to end, still have to get through. It says `raw` when all is copied and `shown` when the filter has ended.
 __ralph_copy() {
   trap '' TERM INT HUP
+  exec {__ralph_say}>&1  # as long as it is open, the copy is not at its end
   if [[ $__ralph_filter != filter ]]; then
     exec tee -- "$__ralph_output" >&"$__ralph_raw" {__ralph_aside}>&-
   fi
-  exec {__ralph_say}>&1
   {
     tee -- "$__ralph_output" "/dev/fd/$__ralph_raw" {__ralph_aside}>&- {__ralph_say}>&-
     echo raw >&"$__ralph_say"

@@ -19,8 +19,7 @@ if [[ -n $2 ]]; then
   __ralph_where="$2"
   __ralph_load "$1" "$2" "$3"
 else
-  # shellcheck disable=SC1090
-  source "$1"
+  __ralph_source "$1"
 fi
 trap - EXIT
 set +e

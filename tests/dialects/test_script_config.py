@@ -1,0 +1,157 @@
+"""`config` and the choice of a script: what is found, what it says to ralph, what a prompt may name."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from agent_scripts import DONE, iteration, says, texts, write
+
+from ralph.dialects import found
+from ralph.dialects.script import executables, probe
+from ralph.errors import UsageError
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Ralph = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_settings_come_with_their_lines(ralph: Ralph, repo: Path) -> None:
+    config = '# mine\nAGENT="fake"\nDEFAULT_MAX_ITERATIONS=$((3 * 4))\nexport MAX_RETRIES="${RETRIES:-2}"\n'
+    write(repo, config=config)
+    values = json.loads(ralph("config", "--json").stdout)
+    assert values["agent_script"] == {"value": "agents/fake.sh", "origin": "config:2"}
+    assert values["max_iterations"] == {"value": 12, "origin": "config:3"}
+    assert values["max_failures"] == {"value": 2, "origin": "config:4"}
+
+
+def test_no_retries_means_that_the_first_failure_ends_the_run(ralph: Ralph, repo: Path) -> None:
+    write(repo, "agent_invoke() { return 1; }\n", config="AGENT=fake\nMAX_RETRIES=0\n")
+    assert ralph("run").returncode == 1
+    assert not iteration(repo, 2).exists()
+
+
+def test_flags_and_the_environment_are_stronger(ralph: Ralph, repo: Path) -> None:
+    write(repo, says("say: fake"), config="AGENT=fake\nDEFAULT_MAX_ITERATIONS=9\n")
+    write(repo, says("say: other"), name="other", config=None)
+    values = json.loads(ralph("config", "--json", env={"RALPH_MAX_ITERATIONS": "4", "AGENT": "other"}).stdout)
+    assert values["max_iterations"]["value"] == 4
+    assert values["agent_script"] == {"value": "agents/other.sh", "origin": "AGENT"}
+    assert "agent script agents/other.sh" in ralph("run", "--agent-script", "other", "--dry-run").stdout
+    assert "agent script agents/fake.sh" in ralph("run", "--agent-script", "agents/fake.sh", "--dry-run").stdout
+    assert "demo (" in ralph("run", "--agent", "demo", "--dry-run").stdout
+    assert ralph("run", "--agent", "demo", "--agent-script", "other").returncode == 64
+
+
+def test_a_script_needs_no_config(ralph: Ralph, repo: Path) -> None:
+    path = write(repo / "elsewhere", says(f"say: {DONE}"), config=None)
+    assert ralph("run", "--agent-script", str(path)).returncode == 0
+    assert (repo / "elsewhere" / "last_agent_output").exists()  # RALPH_DIR is what holds agents/
+
+
+def test_the_dry_run_shows_the_convention_and_the_command(ralph: Ralph, repo: Path) -> None:
+    write(repo, 'AGENT_ARGS="-n --fast"\nagent_invoke() { touch ran; }\n')
+    shown = ralph("run", "--dry-run").stdout
+    assert "to agent_invoke in agents/fake.sh, which runs cat -n --fast" in shown
+    assert "script (config:1)" in shown
+    assert "shown by agent_format_display in agents/fake.sh" in shown
+    assert not (repo / "ran").exists()
+
+
+def test_it_is_found_in_the_folder_where_the_tool_is_kept(ralph: Ralph, repo: Path) -> None:
+    body = f"agent_invoke() {{ echo \"say: $RALPH_HOME $(pwd)\"; echo 'say: {DONE}'; }}\n"
+    write(repo / ".ralph", body)
+    (repo / ".ralph" / "prompts").mkdir()
+    (repo / ".ralph" / "prompts" / "build.md").write_text("In ${RALPH_HOME}.\n")
+    (repo / "PROMPT.md").unlink()
+    result = ralph("run")
+    assert result.returncode == 0, result
+    assert iteration(repo).joinpath("response.md").read_text() == f".ralph {repo}\n{DONE}\n"
+    assert iteration(repo).joinpath("prompt.md").read_text() == "In .ralph.\n"
+
+
+@pytest.mark.parametrize("name", ["../agents/fake", "/etc/passwd", ".."])
+def test_a_name_is_no_path(ralph: Ralph, repo: Path, name: str) -> None:
+    write(repo, config=f"AGENT={name}\n")
+    result = ralph("run")
+    assert result.returncode == 64
+    assert "config:1: AGENT: expected the name of a script in agents/" in result.stderr
+
+
+def test_all_mistakes_are_told_at_once(ralph: Ralph, repo: Path) -> None:
+    write(repo, config="DEFAULT_MAX_ITERATIONS=many\nMAX_RETRIES=-1\n")
+    write(repo, name="other", config=None)
+    result = ralph("run")
+    assert result.returncode == 64
+    for part in ("AGENT is not set: name one of fake, other", "config:1: DEFAULT_MAX", "config:2: MAX_RETRIES"):
+        assert part in result.stderr
+
+
+def test_the_only_script_needs_no_name(ralph: Ralph, repo: Path) -> None:
+    write(repo, says(f"say: {DONE}"), config="SPECS_DIR=specs\n")
+    assert ralph("run").returncode == 0
+
+
+def test_a_config_that_fails_or_hangs_is_refused(ralph: Ralph, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(repo, config="AGENT=$NOPE\n")
+    result = ralph("run")
+    assert result.returncode == 64
+    assert "unbound variable" in result.stderr
+    (repo / "config").write_text("sleep 300 | cat\n")
+    monkeypatch.setattr(probe, "_TIMEOUT", 0.5)
+    with pytest.raises(UsageError, match="did not come to its end"):
+        probe.look(probe.Place(repo, repo, config=repo / "config"), None, ())
+
+
+@pytest.mark.parametrize(
+    ("mode", "flags", "shown"),
+    [("", (), "build"), ("plan", (), "plan"), ("production", (), "build"), ("", ("-P", "prompts/plan.md"), "plan")],
+)
+def test_a_prompt_may_name_what_is_known_and_nothing_else(
+    ralph: Ralph, repo: Path, mode: str, flags: tuple[str, ...], shown: str
+) -> None:
+    prompt = (
+        "$MODE ${MODE} $MODEL ${SPECS_DIR}/ $SPECS_DIRS ${HOME} $1 $$ \\$PATH ${MINE} $(date) ${MODE:-x} $RALPH_HOME\n"
+    )
+    (repo / "prompts").mkdir()
+    for path in ("PROMPT.md", "prompts/plan.md"):
+        (repo / path).write_text(prompt)
+    write(repo, says(f"say: {DONE}"), config="AGENT=fake\nMINE='$MODE'\n")
+    assert ralph("run", *flags, env={"MODE": mode}).returncode == 0
+    assert iteration(repo).joinpath("prompt.md").read_text() == (
+        f"{shown} {shown} $MODEL specs/ $SPECS_DIRS ${{HOME}} $1 $$ \\$PATH $MODE $(date) ${{MODE:-x}} .\n"
+    )
+    assert texts(repo, "AI")
+
+
+def test_what_would_be_executed_is_listed(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = write(repo)
+    other = write(repo, name="other", config=None)
+    chosen, _ = found.choose(repo, "auto")
+    assert chosen is not None
+    assert executables(chosen, repo) == [repo / "config", script, other]
+    monkeypatch.setenv("AGENT", "other")
+    assert executables(chosen, repo) == [repo / "config", other]
+
+
+def test_without_jq_the_user_is_warned(ralph: Ralph, repo: Path, tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("bash", "cat", "git", "tee", "sed"):
+        (tools / name).symlink_to(_which(name))
+    write(repo, "agent_format_display() { jq -r .text; }\n")
+    assert "uses jq, which was not found" in ralph("run", "--dry-run", env={"PATH": str(tools)}).stdout
+    write(repo, "# jq is not needed\n")
+    assert "uses jq" not in ralph("run", "--dry-run", env={"PATH": str(tools)}).stdout
+
+
+def _which(name: str) -> str:
+    import shutil
+
+    path = shutil.which(name)
+    assert path is not None
+    return path
