@@ -61,6 +61,8 @@ _NOISE_PREFIXES = ("task_", "hook_")
 
 
 class ClaudeLikeAdapter(JsonAdapter):
+    #: types of streaming events that say nothing
+    quiet_events: frozenset[str] = frozenset({"ping"})
     capabilities = Capabilities(
         supports_roles=True, supports_tool_events=True, supports_usage_events=True, supports_prompt_hiding=True
     )
@@ -140,7 +142,7 @@ class ClaudeLikeAdapter(JsonAdapter):
         if isinstance(line, StreamEvent):
             event = line.event
             if event.type == "content_block_delta":
-                return None if event.delta is None else self.on_delta(event.delta)
+                return None if event.delta is None else self._usual_delta(event.delta)
             events = self._usual_event(event)
             if events:
                 self.trouble = None
@@ -157,12 +159,14 @@ class ClaudeLikeAdapter(JsonAdapter):
                 return self.stream.start_message(event.message)
             case "message_delta" if event.usage is not None:
                 return self.stream.count(event.usage)
-        return None
+        return [] if event.type in self.quiet_events else None
 
-    def on_delta(self, delta: Delta) -> Events | None:
+    def _usual_delta(self, delta: Delta) -> Events | None:
         """A fragment."""
         kind = delta.type
         if kind == "text_delta":
+            if delta.text[:1] == "[" and self.is_cli_error(delta.text):
+                return []  # the CLI's; it comes again as a message
             self.trouble = None
             return self.stream.text(delta.text)
         if kind == "thinking_delta":
@@ -175,6 +179,10 @@ class ClaudeLikeAdapter(JsonAdapter):
             self.trouble = None
             return []
         return None
+
+    def is_cli_error(self, fragment: str) -> bool:
+        """Whether a fragment that begins with a bracket is an error that the CLI streams as if it were words."""
+        return False
 
     def _usual_message(self, line: Assistant) -> Events | None:
         message = line.message
@@ -331,7 +339,9 @@ class ClaudeLikeAdapter(JsonAdapter):
 
     def _system(self, value: dict[str, Any]) -> Events:
         subtype = value.get("subtype")
-        return self.on_system(value, subtype if isinstance(subtype, str) else "")
+        if not isinstance(subtype, str):
+            return self.on_system(value, "")
+        return [] if subtype in _NOISE_SUBTYPES else self.on_system(value, subtype)
 
     def on_system(self, value: dict[str, Any], subtype: str) -> Events:
         match subtype:
@@ -349,7 +359,7 @@ class ClaudeLikeAdapter(JsonAdapter):
                 return [meta.error(message, ErrorClass.PERMISSION_DENIED, fatal=False)]
             case "compact_boundary":
                 return [Text(Tag.SYS, "the conversation was compacted")]
-            case _ if subtype in _NOISE_SUBTYPES or subtype.startswith(_NOISE_PREFIXES):
+            case _ if subtype.startswith(_NOISE_PREFIXES):
                 return []
         return [meta.unknown(value)]
 

@@ -7,7 +7,7 @@ run's; hidden requests are in it as well and in no message, so that the two cann
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ralph.transcripts import meta
 from ralph.transcripts._claude_like import ClaudeLikeAdapter, Events, is_failure
@@ -15,9 +15,6 @@ from ralph.transcripts._gemini_errors import StderrReader, explain, split_api_er
 from ralph.transcripts._json import get_dict, get_int, get_str
 from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, UsageEvent
 from ralph.transcripts.meta import ErrorClass, Kind
-
-if TYPE_CHECKING:
-    from ralph.transcripts._claude_lines import Delta
 
 #: The CLI's own lines, which on a terminal stand among the agent's words.
 _NOISE = (
@@ -34,6 +31,7 @@ _EXIT = re.compile(r"^Command: .*^Exit Code: (?!0$)-?\d+$", re.MULTILINE | re.DO
 
 class QwenAdapter(ClaudeLikeAdapter):
     name = "qwen"
+    quiet_events = frozenset({"ping", "goal_state"})
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,8 +107,8 @@ class QwenAdapter(ClaudeLikeAdapter):
 
     # -- objects
 
-    def on_delta(self, delta: Delta) -> Events | None:
-        return [] if delta.text.startswith("[API Error: ") else super().on_delta(delta)
+    def is_cli_error(self, fragment: str) -> bool:
+        return fragment.startswith("[API Error: ")
 
     def _on_stream_event(self, value: dict[str, Any]) -> Events:
         event = value.get("event")
