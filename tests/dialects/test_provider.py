@@ -24,6 +24,12 @@ SAMPLES = Path(__file__).parent.parent / "fixtures" / "provider"
 DONE = "<<<RALPHEX:ALL_TASKS_DONE>>>"
 
 
+@pytest.fixture(autouse=True)
+def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What these repositories hold is our own."""
+    monkeypatch.setenv("RALPH_TRUST", "1")
+
+
 def program(path: Path, body: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/usr/bin/env bash\n{body}\n")
@@ -347,3 +353,18 @@ def test_as_claude_runs_behind_claude_command_and_dies_with_the_run(
         assert eventually((repo / "working").exists, 30)
         run.kill()
         run.wait()
+
+
+EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "provider"
+
+
+def test_the_example_ticks_its_boxes(tmp_path: Path, ralph: Ralph) -> None:
+    work = tmp_path / "work"
+    shutil.copytree(EXAMPLE, work)
+    subprocess.run(["git", "init", "-q"], cwd=work, check=True)
+    done = ralph("run", cwd=work)
+    assert done.returncode == 0, done.stdout
+    assert [e["completed"] for e in ends(work)] == [False, True]
+    assert (work / "hello.txt").exists()
+    assert (work / "goodbye.txt").exists()
+    assert "[ ]" not in (work / "docs" / "plans" / "greeting.md").read_text()

@@ -16,13 +16,20 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.realcli
 
 
+@pytest.fixture(autouse=True)
+def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The repository's file is our own."""
+    monkeypatch.setenv("RALPH_TRUST", "1")
+
+
 def provider(bench: Bench, tail: str = "") -> None:
     """The repository's own choice of its provider, as people write it."""
     model = f" --model {bench.real.model}" if bench.real.model else ""
     folder = bench.workdir / ".ralphex"
     folder.mkdir()
     command = f"{sys.executable} -m ralph as-claude --agent {bench.real.agent}{model}"
-    (folder / "config").write_text(f"claude_command = {command}\nclaude_args =\npreserve_anthropic_api_key = true\n{tail}")
+    lines = (f"claude_command = {command}", "claude_args =", "preserve_anthropic_api_key = true", tail)
+    (folder / "config").write_text("\n".join(lines))
 
 
 def command_of_a_host(bench: Bench) -> None:
