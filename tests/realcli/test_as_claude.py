@@ -45,9 +45,9 @@ def test_a_real_agent_completes_behind_claude_command(bench: Bench) -> None:
     (iteration,) = loop.iterations
     assert (iteration["outcome"], iteration["completed"]) == ("ok", True)
     assert (loop.workdir / FILE).read_text() == CONTENT
-    if "session" not in bench.real.silent_about:
+    if "session" not in bench.real.lacks:
         assert iteration["session_id"]
-    if "usage" not in bench.real.silent_about:
+    if "usage" not in bench.real.lacks:
         turns = [usage_of(step) for step in range(3)]
         assert iteration["usage"]["prompt_tokens"] == sum(t.input for t in turns)
         assert iteration["usage"]["completion_tokens"] == sum(t.output for t in turns)
