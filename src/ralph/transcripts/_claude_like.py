@@ -5,41 +5,23 @@ A subclass adds what is its own: types to `handlers`, subtypes in `on_system`, i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from ralph.transcripts import meta
 from ralph.transcripts._claude_errors import error_class, reset_time
-from ralph.transcripts._claude_lines import (
-    HOT,
-    Assistant,
-    Delta,
-    Details,
-    Event,
-    Line,
-    StreamEvent,
-    TextBlock,
-    ThinkingBlock,
-    User,
-    decode_line,
-)
-from ralph.transcripts._claude_stream import MessageStream
-from ralph.transcripts._claude_tools import ToolCalls, text_of
-from ralph.transcripts._claude_usage import RunUsage
+from ralph.transcripts._claude_tools import text_of
+from ralph.transcripts._claude_usual import SYNTHETIC, Events, UsualLines
 from ralph.transcripts._errors import retry_after
-from ralph.transcripts._json import JsonAdapter, get_dict, get_float, get_int, get_list, get_str
+from ralph.transcripts._json import get_dict, get_float, get_int, get_list, get_str
 from ralph.transcripts.base import Capabilities
-from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, TranscriptEvent, UsageEvent
+from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, UsageEvent
 from ralph.transcripts.meta import ErrorClass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Events: TypeAlias = list[TranscriptEvent]
+__all__ = ["SYNTHETIC", "ClaudeLikeAdapter", "Events", "is_failure"]
 
-#: The model that Claude names when it speaks in the agent's place.
-SYNTHETIC = "<synthetic>"
 _NO_CONTENT = "(no content)"
 _ASKING = frozenset({"AskUserQuestion", "ask_user_question"})
 _NOISE = frozenset(
@@ -60,22 +42,13 @@ _NOISE_SUBTYPES = frozenset({"status", "thinking_tokens", "session_state_changed
 _NOISE_PREFIXES = ("task_", "hook_")
 
 
-class ClaudeLikeAdapter(JsonAdapter):
-    #: types of streaming events that say nothing
-    quiet_events: frozenset[str] = frozenset({"ping"})
+class ClaudeLikeAdapter(UsualLines):
     capabilities = Capabilities(
         supports_roles=True, supports_tool_events=True, supports_usage_events=True, supports_prompt_hiding=True
     )
 
     def __init__(self) -> None:
         super().__init__()
-        self.tools = ToolCalls()
-        self.usage = RunUsage()
-        self.stream = MessageStream(self.tools, self.usage)
-        self.session: str | None = None
-        self.model: str | None = None
-        #: the CLI's last word about an error or a retry, if nothing good has followed it
-        self.trouble: tuple[str, ErrorClass] | None = None
         self.ended = False
         self._said_by_cli = ""
         self._resets_at: float | None = None
@@ -103,17 +76,6 @@ class ClaudeLikeAdapter(JsonAdapter):
         kind = value.get("type")
         return isinstance(kind, str) and (kind in self.handlers or kind in _NOISE or "session_id" in value)
 
-    def feed(self, line: str) -> Events:
-        if self.session is not None and line.startswith(HOT) and not self._document:
-            try:
-                known = decode_line(line)
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                return super().feed(line)
-            events = self._usual(known)
-            if events is not None:
-                return events
-        return super().feed(line)
-
     def on_object(self, value: dict[str, Any]) -> Events:
         kind = value.get("type")
         handler = self.handlers.get(kind, self._other) if type(kind) is str else self._other
@@ -134,91 +96,6 @@ class ClaudeLikeAdapter(JsonAdapter):
             message, kind = self.trouble or ("", ErrorClass.FAILED)
             end = "the output ends without a result"
             events.append(meta.error(f"{end}, after: {message}" if message else end, kind))
-        return events
-
-    # -- the usual lines; None for one that must be read as an object
-
-    def _usual(self, line: Line) -> Events | None:
-        if isinstance(line, StreamEvent):
-            event = line.event
-            if event.type == "content_block_delta":
-                return None if event.delta is None else self._usual_delta(event.delta)
-            events = self._usual_event(event)
-            if events:
-                self.trouble = None
-            return events
-        return self._usual_message(line) if isinstance(line, Assistant) else self._usual_told(line)
-
-    def _usual_event(self, event: Event) -> Events | None:
-        match event.type:
-            case "content_block_stop" | "message_stop":
-                return self.stream.end_block()
-            case "content_block_start" if event.content_block is not None:
-                return self.stream.start_block(event.content_block)
-            case "message_start" if event.message is not None:
-                return self.stream.start_message(event.message)
-            case "message_delta" if event.usage is not None:
-                return self.stream.count(event.usage)
-        return [] if event.type in self.quiet_events else None
-
-    def _usual_delta(self, delta: Delta) -> Events | None:
-        """A fragment."""
-        kind = delta.type
-        if kind == "text_delta":
-            if delta.text[:1] == "[" and self.is_cli_error(delta.text):
-                return []  # the CLI's; it comes again as a message
-            self.trouble = None
-            return self.stream.text(delta.text)
-        if kind == "thinking_delta":
-            self.trouble = None
-            return self.stream.thought(delta.thinking)
-        if kind == "input_json_delta":
-            self.trouble = None
-            return self.stream.input(delta.partial_json)
-        if kind == "signature_delta":
-            self.trouble = None
-            return []
-        return None
-
-    def is_cli_error(self, fragment: str) -> bool:
-        """Whether a fragment that begins with a bracket is an error that the CLI streams as if it were words."""
-        return False
-
-    def _usual_message(self, line: Assistant) -> Events | None:
-        message = line.message
-        if message.model == SYNTHETIC or line.is_api_error_message:
-            return None
-        self.trouble = None
-        self.usage.raw_message(message.id, message.usage)
-        if message.model is not None:
-            self.model = message.model
-        events: Events = []
-        for block in message.content:
-            if isinstance(block, TextBlock):
-                if block.text:
-                    events += self._words(block.text, {}, synthetic=False, nested=False)
-            elif isinstance(block, ThinkingBlock):
-                if block.thinking:
-                    events += self.stream.thoughts.full(block.thinking)
-            else:
-                events += self.stream.close()
-                self.tools.start_call(block.id, block.name, block.input, events)
-        return events
-
-    def _usual_told(self, line: User) -> Events:
-        events: Events = []
-        blocks = line.message.content
-        told = line.tool_use_result
-        details = told if isinstance(told, Details) and len(blocks) == 1 else None
-        for block in blocks:
-            if isinstance(block, TextBlock):
-                events += self._said_to_it(block.text, nested=False)
-                continue
-            failed = block.is_error is True or (details is not None and details.interrupted)
-            known = {"tool_use_id": block.tool_use_id, "is_error": failed}
-            status, text = self.tool_status(known, {}, text_of(block.content))
-            duration = None if details is None else details.milliseconds
-            events += self.tools.end(block.tool_use_id or None, text, status, duration)
         return events
 
     # -- messages
@@ -244,7 +121,7 @@ class ClaudeLikeAdapter(JsonAdapter):
             if kind == "text":
                 text = block.get("text")
                 if type(text) is str and text:
-                    events += self._words(text, value, synthetic=synthetic, nested=nested)
+                    events += self.words(text, value, synthetic=synthetic, nested=nested)
             elif kind == "thinking":
                 thought = block.get("thinking")
                 if type(thought) is str and thought:
@@ -259,7 +136,7 @@ class ClaudeLikeAdapter(JsonAdapter):
                 events.append(meta.unknown(block))
         return events
 
-    def _words(self, text: str, value: dict[str, Any], *, synthetic: bool, nested: bool) -> Events:
+    def words(self, text: str, value: dict[str, Any], *, synthetic: bool, nested: bool) -> Events:
         if synthetic:
             self._said_by_cli = text
             kind = _reported_class(text, value, get_str(value, "error"))
@@ -283,10 +160,10 @@ class ClaudeLikeAdapter(JsonAdapter):
             if type(kind) is str and kind.endswith("tool_result"):
                 events += self._tool_result(block, value, alone=len(blocks) == 1)
             else:
-                events += self._said_to_it(text_of(block), nested=nested)
+                events += self.told(text_of(block), nested=nested)
         return events
 
-    def _said_to_it(self, text: str, *, nested: bool) -> Events:
+    def told(self, text: str, *, nested: bool) -> Events:
         """What anybody but the agent says to it begins a new message; an interruption is the CLI's word."""
         if not text:
             return []

@@ -120,13 +120,13 @@ class QwenAdapter(ClaudeLikeAdapter):
                 return []  # the CLI's; it comes again as a message
         return self._stream_event(value)
 
-    def _words(self, text: str, value: dict[str, Any], *, synthetic: bool, nested: bool) -> Events:
+    def words(self, text: str, value: dict[str, Any], *, synthetic: bool, nested: bool) -> Events:
         words, error = split_api_error(text)
         if not error and _NOT_A_COMMAND.fullmatch(text):
             words, error = "", text
         if nested or not error:
-            return super()._words(text, value, synthetic=synthetic, nested=nested)
-        events = super()._words(words, value, synthetic=synthetic, nested=False) if words else self.stream.close()
+            return super().words(text, value, synthetic=synthetic, nested=nested)
+        events = super().words(words, value, synthetic=synthetic, nested=False) if words else self.stream.close()
         failure = explain(error)
         self.trouble = (failure.message, failure.error_class)
         return [*events, Text(Tag.SYS, error), *failure.limit()]

@@ -1,0 +1,158 @@
+"""The short way for the usual lines of Claude Code's schema; all that is not usual is read as an object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from ralph.transcripts._claude_lines import (
+    HOT,
+    Assistant,
+    Delta,
+    Details,
+    Event,
+    Line,
+    StreamEvent,
+    TextBlock,
+    ThinkingBlock,
+    User,
+    decode_line,
+)
+from ralph.transcripts._claude_stream import MessageStream
+from ralph.transcripts._claude_tools import ToolCalls, text_of
+from ralph.transcripts._claude_usage import RunUsage
+from ralph.transcripts._json import JsonAdapter
+from ralph.transcripts.events import ToolStatus, TranscriptEvent
+
+if TYPE_CHECKING:
+    from ralph.transcripts.meta import ErrorClass
+
+Events: TypeAlias = list[TranscriptEvent]
+
+#: The model that Claude names when it speaks in the agent's place.
+SYNTHETIC = "<synthetic>"
+
+
+class UsualLines(JsonAdapter):
+    """What a run of this schema keeps in mind, and the lines that nearly all of it consists of."""
+
+    #: types of streaming events that say nothing
+    quiet_events: frozenset[str] = frozenset({"ping"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tools = ToolCalls()
+        self.usage = RunUsage()
+        self.stream = MessageStream(self.tools, self.usage)
+        self.session: str | None = None
+        self.model: str | None = None
+        #: the CLI's last word about an error or a retry, if nothing good has followed it
+        self.trouble: tuple[str, ErrorClass] | None = None
+
+    def words(self, text: str, value: dict[str, Any], *, synthetic: bool, nested: bool) -> Events:
+        """What an assistant's message says, or the CLI in its place (`synthetic`), or a subagent (`nested`)."""
+        raise NotImplementedError
+
+    def told(self, text: str, *, nested: bool) -> Events:
+        """What anybody but the agent says to it."""
+        raise NotImplementedError
+
+    def tool_status(self, block: dict[str, Any], details: dict[str, Any], text: str) -> tuple[ToolStatus, str]:
+        """How a call ended, and its output."""
+        raise NotImplementedError
+
+    def feed(self, line: str) -> Events:
+        if self.session is not None and line.startswith(HOT) and not self._document:
+            try:
+                known = decode_line(line)
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                return super().feed(line)
+            events = self._usual(known)
+            if events is not None:
+                return events
+        return super().feed(line)
+
+    def _usual(self, line: Line) -> Events | None:
+        """None for a line that must be read as an object."""
+        if isinstance(line, StreamEvent):
+            event = line.event
+            if event.type == "content_block_delta":
+                return None if event.delta is None else self._usual_delta(event.delta)
+            events = self._usual_event(event)
+            if events:
+                self.trouble = None
+            return events
+        return self._usual_message(line) if isinstance(line, Assistant) else self._usual_told(line)
+
+    def _usual_event(self, event: Event) -> Events | None:
+        match event.type:
+            case "content_block_stop" | "message_stop":
+                return self.stream.end_block()
+            case "content_block_start" if event.content_block is not None:
+                return self.stream.start_block(event.content_block)
+            case "message_start" if event.message is not None:
+                return self.stream.start_message(event.message)
+            case "message_delta" if event.usage is not None:
+                return self.stream.count(event.usage)
+        return [] if event.type in self.quiet_events else None
+
+    def _usual_delta(self, delta: Delta) -> Events | None:
+        """A fragment."""
+        kind = delta.type
+        if kind == "text_delta":
+            if delta.text[:1] == "[" and self.is_cli_error(delta.text):
+                return []  # the CLI's; it comes again as a message
+            self.trouble = None
+            return self.stream.text(delta.text)
+        if kind == "thinking_delta":
+            self.trouble = None
+            return self.stream.thought(delta.thinking)
+        if kind == "input_json_delta":
+            self.trouble = None
+            return self.stream.input(delta.partial_json)
+        if kind == "signature_delta":
+            self.trouble = None
+            return []
+        return None
+
+    def is_cli_error(self, fragment: str) -> bool:
+        """Whether a fragment that begins with a bracket is an error that the CLI streams as if it were words."""
+        return False
+
+    def _usual_message(self, line: Assistant) -> Events | None:
+        message = line.message
+        if message.model == SYNTHETIC or line.is_api_error_message:
+            return None
+        self.trouble = None
+        self.usage.raw_message(message.id, message.usage)
+        if message.model is not None:
+            self.model = message.model
+        events: Events = []
+        for block in message.content:
+            if isinstance(block, TextBlock):
+                if block.text:
+                    events += self.words(block.text, {}, synthetic=False, nested=False)
+            elif isinstance(block, ThinkingBlock):
+                if block.thinking:
+                    events += self.stream.thoughts.full(block.thinking)
+            else:
+                events += self.stream.close()
+                self.tools.start_call(block.id, block.name, block.input, events)
+        return events
+
+    def _usual_told(self, line: User) -> Events:
+        events: Events = []
+        blocks = line.message.content
+        told = line.tool_use_result
+        details = told if isinstance(told, Details) and len(blocks) == 1 else None
+        for block in blocks:
+            if isinstance(block, TextBlock):
+                events += self.told(block.text, nested=False)
+                continue
+            failed = block.is_error is True or (details is not None and details.interrupted)
+            known = {"tool_use_id": block.tool_use_id, "is_error": failed}
+            status, text = self.tool_status(known, {}, text_of(block.content))
+            duration = None if details is None else details.milliseconds
+            events += self.tools.end(block.tool_use_id or None, text, status, duration)
+        return events
