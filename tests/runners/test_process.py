@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from processes import alive, eventually, read_pid
-from ralph.runners.process import PIPE_SIZE, EndKind
+from ralph.runners.process import PIPE_SIZE, Command, Deadlines, EndKind
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -235,6 +235,25 @@ def test_no_descriptor_but_the_first_three_reaches_the_child(runner: Runner) -> 
     script = "import os; print(sorted(int(f) for f in os.listdir('/proc/self/fd'))[:-1])"
     assert runner.run(sys.executable, "-c", script, stdin=b"x").status == 0
     assert runner.sink.out == b"[0, 1, 2]\n"
+
+
+def test_one_more_descriptor_is_there_when_somebody_listens(runner: Runner, tmp_path: Path) -> None:
+    heard: list[bytes] = []
+    script = "echo out; echo aside >&3; echo err >&2; exec 3>&-; echo more"
+    command = Command(["bash", "-c", script], dict(os.environ), str(tmp_path), aside=heard.append)
+    for _ in range(3):  # the numbers that the keeper gets differ from one time to the next
+        assert runner.supervisor.run(command, runner.sink, Deadlines(wall=20)).status == 0
+    assert b"".join(heard) == b"aside\n" * 3
+    assert bytes(runner.sink.out) == b"out\nmore\n" * 3
+    refused = Command(["no-such-program"], dict(os.environ), str(tmp_path), aside=heard.append)
+    assert runner.supervisor.run(refused, runner.sink, Deadlines(wall=20)).kind is EndKind.NOT_STARTED
+    assert b"".join(heard) == b"aside\n" * 3
+
+
+def test_silence_on_one_descriptor_is_not_silence(runner: Runner, tmp_path: Path) -> None:
+    script = "for i in 1 2 3 4 5; do echo x >&3; sleep 0.2; done"
+    command = Command(["bash", "-c", script], dict(os.environ), str(tmp_path), aside=lambda _: None)
+    assert runner.supervisor.run(command, runner.sink, Deadlines(idle=0.6, wall=20)).kind is EndKind.EXITED
 
 
 def test_signals_are_as_a_shell_would_give_them(runner: Runner) -> None:

@@ -135,6 +135,11 @@ __ralph_finish() {
 
 trap __ralph_finish EXIT
 trap '__ralph_ended=1' TERM
+__ralph_mask=$(umask)
+umask 077  # the journal is nobody else's to read
+: >>"$SESSION_LOG" >"$__ralph_folder/response.md"
+: >"$__ralph_folder/script.status"
+umask "$__ralph_mask"
 : >"$__ralph_output"
 __ralph_load "${__ralph_given[@]}"
 if ! command -v -- "${AGENT_CLI:-}" >/dev/null; then
