@@ -31,5 +31,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """` (did you mean 'x'?)`, or nothing."""
     from difflib import get_close_matches  # only needed when something is wrong already
 
-    close = get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
-    return f" (did you mean '{close[0]}'?)" if close else ""
+    names = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), names, n=1, cutoff=0.6)
+    return f" (did you mean '{names[close[0]]}'?)" if close else ""

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,13 +118,20 @@ class Host:
             try:
                 out, _ = process.communicate(timeout=_PATIENCE)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
+                _end(process.pid)
                 process.communicate()
                 verb = question[1] if question[0] == "said" else question[0]
                 raise UsageError(f"the driver {self.driver} did not answer within {_PATIENCE:g} s ({verb})") from None
+            _end(process.pid)
             stderr.seek(0)
             said = stderr.read().decode("utf-8", "replace").strip()
         self._complaint = f":\n  {said[-_STDERR_SHOWN:]}" if said else ""
         if process.returncode != 0:
             raise UsageError(f"the driver {self.driver} failed (exit code {process.returncode}){self._complaint}")
         return [part.decode("utf-8", "surrogateescape") for part in out.split(b"\0")[:-1]]
+
+
+def _end(group: int) -> None:
+    """A hook is a question: what it started goes with it."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)

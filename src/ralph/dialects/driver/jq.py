@@ -86,7 +86,9 @@ class JqAdapter(TranscriptAdapter):
         process = self._process
         assert process is not None
         assert process.stdin is not None
-        process.stdin.write(line.encode("utf-8", "surrogateescape") + b"\n")
+        data = memoryview(line.encode("utf-8", "surrogateescape") + b"\n")
+        while data:  # a signal may cut a write short
+            data = data[process.stdin.write(data) or 0 :]
         answer = decode_json(self._answer(process))
         return None if answer is None else [_shown(value) for value in answer]
 

@@ -139,16 +139,9 @@ def _others(result: FileLayer, file: ralphrc.RcFile) -> None:
     idle = [key for key in file.values if key in keys.NOT_ACTED_ON]
     for key, assignment in file.values.items():
         if key not in keys.KNOWN:
-            hint = nearest_key(key)
-            result.remark(assignment.line, f"unknown key '{key}'{hint}; only a driver may read it")
+            result.remark(assignment.line, f"unknown key '{key}'{nearest(key, keys.KNOWN)}; only a driver may read it")
     if idle:
         result.remarks.append((0, f"{result.shown}: known, but not acted on yet: {', '.join(idle)}"))
-
-
-def nearest_key(key: str) -> str:
-    lower = {known.lower(): known for known in keys.KNOWN}
-    hint = nearest(key, lower)
-    return next((hint.replace(f"'{low}'", f"'{known}'") for low, known in lower.items() if f"'{low}'" in hint), hint)
 
 
 def _wrong(result: FileLayer, key: str, word: _Word, expected: str) -> None:

@@ -103,13 +103,12 @@ class _Reader:
         self._skip_line()
 
     def _code(self, rest: str, line: int) -> None:
+        inside = self._depth > 0
         if _OPENS.match(rest) and not _CLOSES.match(rest):
             self._depth += 1
         elif self._depth and _CLOSES.match(rest):
             self._depth -= 1
-            self._skip_line()
-            return
-        if self._depth <= 1:
+        if not inside:
             self._file.remarks.append((line, f"'{rest.strip()[:40]}' is not KEY=value; it is not run"))
         self._skip_line()
 

@@ -1,0 +1,398 @@
+"""Whole runs in projects of the driver convention: drivers as people have them, with pretended CLIs behind them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Ralph = Callable[..., subprocess.CompletedProcess[str]]
+
+ROOT = Path(__file__).parent.parent.parent
+DRIVERS = ROOT / "tests" / "fixtures" / "drivers"
+PROMPT = "Do the work.\nAll of it.\n"
+
+
+def status(signal: str, word: str = "IN_PROGRESS", advice: str = "go on") -> str:
+    return (
+        f"---RALPH_STATUS---\nSTATUS: {word}\nEXIT_SIGNAL: {signal}\nRECOMMENDATION: {advice}\n---END_RALPH_STATUS---"
+    )
+
+
+class Project:
+    """A repository of that convention; CLIs are put into a PATH of their own."""
+
+    def __init__(self, root: Path, bin_folder: Path) -> None:
+        self.root = root
+        self.bin = bin_folder
+        (root / ".ralph").mkdir()
+        (root / ".ralph" / "PROMPT.md").write_text(PROMPT)
+
+    def rc(self, *lines: str) -> None:
+        (self.root / ".ralphrc").write_text("\n".join(lines) + "\n")
+
+    def drivers(self, folder: str = ".ralph/drivers") -> Path:
+        path = self.root / folder
+        if not path.exists():
+            shutil.copytree(DRIVERS, path)
+        return path
+
+    def cli(self, name: str, body: str) -> None:
+        """It notes its arguments, one call a line, then does `body` with the number of the call in $n."""
+        path = self.bin / name
+        path.write_text(
+            "#!/usr/bin/env bash\n"
+            f"calls={self.bin}/{name}.calls\n"
+            'for a in "$@"; do printf \'%s\\037\' "$a"; done >> "$calls"; printf \'\\036\' >> "$calls"\n'
+            "n=$(tr -dc '\\036' < \"$calls\" | wc -c)\n" + body + "\n"
+        )
+        path.chmod(0o755)
+
+    def calls(self, name: str) -> list[list[str]]:
+        path = self.bin / f"{name}.calls"
+        if not path.exists():
+            return []
+        return [call.split("\x1f")[:-1] for call in path.read_text().split("\x1e")[:-1]]
+
+    def metas(self, kind: str) -> list[dict[str, Any]]:
+        lines = (self.root / ".ralph" / "latest" / "events.jsonl").read_text().splitlines()
+        metas = [json.loads(line).get("meta", {}) for line in lines]
+        return [m for m in metas if m.get("kind") == kind]
+
+
+@pytest.fixture
+def project(repo: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Project:
+    folder = tmp_path_factory.mktemp("bin")
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return Project(repo, folder)
+
+
+def says(*lines: str) -> str:
+    return "cat <<'LINES'\n" + "\n".join(lines) + "\nLINES"
+
+
+def claude(text: str, session: str = "s-1", **result: Any) -> list[str]:
+    """Claude's stream-json for one message."""
+    message = {"role": "assistant", "content": [{"type": "text", "text": text}]}
+    return [
+        json.dumps({"type": "system", "subtype": "init", "session_id": session, "model": "m"}),
+        json.dumps({"type": "assistant", "message": message, "session_id": session}),
+        json.dumps(
+            {"type": "result", "subtype": "success", "is_error": False, "result": text, "session_id": session} | result
+        ),
+    ]
+
+
+# -- the skeleton
+
+
+def test_the_skeleton_of_the_contract_runs_as_it_stands(project: Project, ralph: Ralph) -> None:
+    project.rc('PLATFORM_DRIVER="my-platform"')
+    project.drivers("ralph/drivers")
+    project.cli(
+        "my-platform",
+        'echo "{\\"session_id\\":\\"s-$n\\"}"\nif [ "$n" = 2 ]; then '
+        + says(status("true"))
+        + "\nelse\n"
+        + says(status("false"))
+        + "\nfi",
+    )
+    done = ralph("run", "5")
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, second = project.calls("my-platform")
+    assert first[0] == "--prompt"
+    assert first[2:] == ["--output-format", "json", "--context", "Loop #1."]
+    assert second[2:] == ["--output-format", "json", "--session", "s-1", "--context", "Loop #2."]
+    assert "EXIT_SIGNAL: true" in done.stdout
+
+
+def test_dry_run_shows_the_command_and_the_convention_and_runs_nothing(project: Project, ralph: Ralph) -> None:
+    project.rc('PLATFORM_DRIVER="claude-code"', 'ALLOWED_TOOLS="Read,Bash(git *)"')
+    project.drivers()
+    project.cli("claude", "exit 9")
+    done = ralph("run", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    for part in (
+        "convention    driver (.ralph/drivers/claude-code.sh)",
+        "claude-code (Claude Code)",
+        "stream-json",
+        "bypassPermissions",
+        "'Bash(git *)'",
+        "--include-partial-messages",
+        "claude (by the driver's name)",
+        "driver              claude-code                       .ralphrc:1",
+    ):
+        assert part in done.stdout
+    assert project.calls("claude") == []
+
+
+# -- a driver of a known agent
+
+
+def test_a_known_agents_stream_is_read_and_its_session_goes_on(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=claude-code", "CLAUDE_PERMISSION_MODE=plan")
+    project.drivers()
+    project.cli(
+        "claude",
+        'if [ "$n" = 1 ]; then\n'
+        + says(*claude("Working.\n" + status("false")))
+        + "\nelse\n"
+        + says("not JSON", *claude("Done.\n" + status("true"), session="s-2"))
+        + "\nfi",
+    )
+    done = ralph("run", "5")
+    assert done.returncode == 0, done.stdout + done.stderr
+    first, second = project.calls("claude")
+    assert first[first.index("--permission-mode") + 1] == "plan"
+    assert "--resume" not in first
+    assert second[second.index("--resume") + 1] == "s-1"
+    assert first[first.index("-p") + 1] == PROMPT.rstrip("\n")
+    ends = project.metas("iteration_end")
+    assert [e["session_id"] for e in ends] == ["s-1", "s-2"]
+
+
+def test_a_denial_prints_the_drivers_help_and_needs_a_person(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=claude-code")
+    project.drivers()
+    project.cli("claude", says(*claude("I could not.", permission_denials=[{"tool_name": "Bash"}])))
+    done = ralph("run", "5")
+    assert done.returncode == 5, done.stdout + done.stderr
+    assert "Keep CLAUDE_PERMISSION_MODE=bypassPermissions in .ralphrc (Claude Code)" in done.stdout
+
+
+def test_tools_are_checked_where_the_driver_has_a_list(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=claude-code")
+    project.drivers()
+    project.cli("claude", says(*claude(status("true"))))
+    done = ralph("run", "--allowed-tools", "Reed,Bash(cargo *)")
+    assert done.returncode == 64
+    assert "'Reed' (did you mean 'Read'?)" in done.stderr
+    assert project.calls("claude") == []
+    assert ralph("run", "--allowed-tools", "Read,Bash(cargo *)").returncode == 0
+    call = project.calls("claude")[0]
+    assert call[call.index("--allowedTools") + 1 :][:2] == ["Read", "Bash(cargo *)"]
+
+
+def test_a_driver_without_a_list_says_that_it_ignores_it(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=opencode")
+    project.drivers()
+    project.cli("opencode", says('{"type":"text","part":{"type":"text","text":"hello"}}'))
+    done = ralph("run", "1", "--allowed-tools", "Nonsense")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "OpenCode ignores the list of allowed tools" in done.stdout
+
+
+# -- sessions
+
+
+def test_the_drivers_own_way_to_the_session_comes_first(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=opencode")
+    project.drivers()
+    project.cli("opencode", says('{"session":{"id":"own"},"sessionId":"generic"}'))
+    ralph("run", "2", "--transcript", "plain")
+    assert project.calls("opencode")[1][3:6] == ["--continue", "--session", "own"]
+
+
+def test_then_the_usual_places_and_then_the_drivers_last_resort(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=opencode")
+    project.drivers()
+    project.cli("opencode", says('{"metadata":{"session_id":"generic"}}'))
+    ralph("run", "2", "--transcript", "plain")
+    assert project.calls("opencode")[1][5] == "generic"
+    (project.bin / "opencode.calls").unlink()
+    project.cli("opencode", 'if [ "$1" = session ]; then echo \'[{"id":"last"}]\'; else echo hello; fi')
+    ralph("run", "2", "--transcript", "plain")
+    assert [c[:2] for c in project.calls("opencode")][1] == ["session", "list"]
+    assert project.calls("opencode")[2][5] == "last"
+
+
+def test_each_starts_afresh_if_sessions_are_not_wanted(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=my-platform", "SESSION_CONTINUITY=false")
+    project.drivers()
+    project.cli("my-platform", 'echo \'{"session_id":"s"}\'')
+    ralph("run", "2")
+    assert all("--session" not in c and "--context" not in c for c in project.calls("my-platform"))
+
+
+# -- what can be wrong
+
+
+def test_a_missing_hook_is_an_error_before_anything_runs(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=half", "TEST_COMMAND='touch ran'")
+    text = (DRIVERS / "my-platform.sh").read_text().replace("driver_valid_tools()", "driver_tools()")
+    (project.drivers() / "half.sh").write_text(text)
+    project.cli("my-platform", "echo hello")
+    done = ralph("run")
+    assert done.returncode == 64
+    assert "driver_valid_tools" in done.stderr
+    assert not (project.root / "ran").exists()
+    assert project.calls("my-platform") == []
+
+
+def test_a_prompt_that_fits_no_argument_is_told_before_the_start(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=claude-code")
+    project.drivers()
+    project.cli("claude", "echo hello")
+    (project.root / ".ralph" / "PROMPT.md").write_text("x" * 131_071)
+    assert ralph("run", "1").returncode == 2  # the last size that fits
+    (project.root / ".ralph" / "PROMPT.md").write_text("x" * 131_072)
+    done = ralph("run", "1")
+    assert done.returncode == 64
+    assert "131,072 bytes" in done.stderr
+    assert len(project.calls("claude")) == 1
+
+
+def test_a_driver_that_takes_the_prompts_file_takes_any_length(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=my-platform")
+    project.drivers()
+    project.cli("my-platform", 'wc -c < "$2"\n' + says(status("true")))
+    (project.root / ".ralph" / "PROMPT.md").write_text("x" * 1_000_000)
+    done = ralph("run", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1000000" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["../evil", "sub/evil", ".."])
+def test_a_name_that_leaves_the_folder_is_refused(project: Project, ralph: Ralph, name: str) -> None:
+    project.rc(f"PLATFORM_DRIVER={name}")
+    project.drivers()
+    (project.root / ".ralph" / "evil.sh").write_text("touch ran\n")
+    done = ralph("run")
+    assert done.returncode == 64
+    assert "is not the name of a driver" in done.stderr
+    assert not (project.root / "ran").exists()
+
+
+def test_an_unknown_driver_lists_those_that_are_here(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=my-platfrom")
+    project.drivers()
+    done = ralph("run")
+    assert done.returncode == 64
+    assert "did you mean 'my-platform'" in done.stderr
+    assert ".ralph/drivers/my-platfrom.sh" in done.stderr
+
+
+def test_a_cli_that_is_not_there_is_told_before_the_start(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=my-platform")
+    project.drivers()
+    done = ralph("run")
+    assert done.returncode == 64
+    assert "'my-platform' (My Platform), which was not found" in done.stderr
+
+
+def test_an_agent_that_prints_nothing_is_no_success(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=my-platform")
+    project.drivers()
+    project.cli("my-platform", "exit 0")
+    assert ralph("run", "1").returncode == 2
+    assert project.metas("iteration_end")[0]["outcome"] == "empty"
+
+
+def test_a_failing_agent_does_not_complete_whatever_it_says(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=my-platform")
+    project.drivers()
+    project.cli("my-platform", says(status("true")) + "\nexit 3")
+    assert ralph("run", "1").returncode == 2
+    assert project.metas("iteration_end")[0]["outcome"] == "failed"
+
+
+def test_blocked_needs_a_person(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=my-platform")
+    project.drivers()
+    project.cli("my-platform", says(status("false", "BLOCKED", "needs the API key")))
+    done = ralph("run", "5")
+    assert done.returncode == 5
+    assert "needs the API key" in done.stdout
+
+
+def test_a_deadline_ends_the_agent_and_all_it_started(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=my-platform", "CLAUDE_TIMEOUT_MINUTES=0.02")
+    project.drivers()
+    project.cli("my-platform", "echo started\nsleep 61.5 &\nsleep 61.5")
+    ralph("run", "1", timeout=30)
+    assert project.metas("iteration_end")[0]["outcome"] == "timeout_wall"
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert "sleep 61.5" not in listed.splitlines()
+
+
+# -- without a file of its own
+
+
+def test_where_there_is_no_driver_the_agent_of_that_name_runs(project: Project, ralph: Ralph) -> None:
+    """As in most projects of this convention: only .ralphrc and .ralph/PROMPT.md."""
+    project.rc('ALLOWED_TOOLS="Write,Read,NoSuchTool"', "CLAUDE_CODE_CMD=claude", "CB_AUTO_RESET=false")
+    project.cli(
+        "claude",
+        'if [ "$1" = --version ]; then echo "2.1.0 (Claude Code)"; exit; fi\n' + says(*claude(status("true"))),
+    )
+    done = ralph("run", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Claude Code has no such tools, so they are left out: NoSuchTool" in done.stdout
+    assert "EXIT_SIGNAL: true" in done.stdout
+
+
+def test_a_ticked_plan_is_complete(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=my-platform")
+    project.drivers()
+    (project.root / ".ralph" / "fix_plan.md").write_text("- [x] one\n- [ ] two\n")
+    project.cli("my-platform", "echo ticking\nsed -i 's/\\[ \\]/[x]/' .ralph/fix_plan.md")
+    done = ralph("run", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all 2 boxes of fix_plan.md are ticked" in done.stdout
+
+
+def test_the_test_command_must_agree(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=my-platform", "TEST_COMMAND='! test -f broken'")
+    project.drivers()
+    project.cli("my-platform", '[ "$n" = 1 ] && touch broken || rm -f broken\n' + says(status("true")))
+    done = ralph("run", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(project.calls("my-platform")) == 2
+
+
+def test_a_driver_by_its_path_needs_no_other_file(repo: Path, project: Project, ralph: Ralph) -> None:
+    shutil.rmtree(repo / ".ralph")
+    project.cli("my-platform", says(status("true")))
+    done = ralph("run", "1", "--driver", str(DRIVERS / "my-platform.sh"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "--context" not in project.calls("my-platform")[0]
+
+
+def test_what_the_project_keeps_beside_our_journal_stays_visible_to_git(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=my-platform")
+    project.drivers()
+    project.cli("my-platform", says(status("true")))
+    ralph("run", "1")
+    listed = subprocess.run(
+        ["git", "status", "--short", "--untracked-files=all"],
+        cwd=project.root,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert ".ralph/PROMPT.md" in listed
+    assert "runs/" not in listed
+
+
+# -- the example
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="the example's own filter needs jq")
+def test_the_example_runs_to_its_end(tmp_path: Path, ralph: Ralph) -> None:
+    copy = tmp_path / "example"
+    shutil.copytree(ROOT / "examples" / "driver", copy)
+    done = ralph("run", "10", cwd=copy)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Iterations 3" in done.stdout
+    assert "a line that is no JSON" in done.stdout
+    assert "Working on: Put a greeting" in done.stdout
+    shown = ralph("config", cwd=copy).stdout
+    assert "5m                                .ralphrc:6" in shown

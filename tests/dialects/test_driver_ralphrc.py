@@ -1,0 +1,221 @@
+"""`.ralphrc` is data: what a shell would make of it as far as that needs no shell, and nothing is ever run."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ralph.config.layers import resolve
+from ralph.dialects.driver.layer import layer
+from ralph.dialects.driver.ralphrc import read
+from ralph.dialects.found import Dialect, Found, choose
+from ralph.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralph.config.layers import Resolved
+
+ENVIRON = {"HOME": "/home/someone", "SET": "given"}
+
+#: What bash itself makes of these is what we must make of them.
+LINES = [
+    "KEY=plain",
+    "KEY=",
+    'KEY="two words"',
+    "KEY='single $HOME'",
+    'KEY="in $HOME and ${HOME}/x"',
+    "KEY=${SET:-other}",
+    "KEY=${UNSET:-other}",
+    'KEY="${UNSET:-a b}"',
+    "KEY=${UNSET:-}",
+    "KEY=${UNSET-x}",
+    'KEY="${UNSET:-${SET:-deep}}"',
+    'KEY="${UNSET:-"quoted default"}"',
+    "KEY=value # a comment",
+    "KEY=value#not-a-comment",
+    'KEY="has # inside"',
+    'KEY=a"b c"d',
+    r'KEY="say \"hi\" and \$HOME and \\"',
+    r"KEY=a\ b",
+    "export KEY=exported",
+    "  KEY=indented",
+    'KEY="Write,Read,Bash(git *)"',
+    'KEY="one;two three;four"',
+    'KEY="first\nsecond"',
+    'KEY="a,\\\nb"',
+    "KEY=$SET$UNSET.$HOME",
+    "KEY=a; OTHER=b",
+    "KEY=a\nKEY+=b",
+    'OTHER=x\nKEY="${OTHER:-y}"',
+    'KEY="costs 5$"',
+    "KEY='it'\\''s'",
+    "KEY=a\r\nOTHER=b\r",
+]
+
+
+@pytest.mark.parametrize("text", LINES)
+def test_a_value_is_what_bash_makes_of_it(text: str) -> None:
+    script = text.replace("\r", "") + "\nprintf '%s' \"$KEY\""
+    bash = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=ENVIRON, check=True).stdout
+    file = read(text + "\n", ENVIRON)
+    assert file.values["KEY"].value == bash
+    assert not file.problems
+
+
+@pytest.mark.parametrize(
+    "code", ["$(touch ran)", "`touch ran`", '"$(touch ran)"', '"x`touch ran`"', "${A:-$(touch ran)}"]
+)
+def test_what_would_have_to_be_run_is_refused_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".ralphrc").write_text(f"# first\n\nTEST_COMMAND={code}\nMAX_CALLS_PER_HOUR=7\n")
+    with pytest.raises(UsageError, match=r"\.ralphrc:3: TEST_COMMAND: .*would have to be run"):
+        settings(tmp_path)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_single_quotes_and_comments_may_speak_of_commands() -> None:
+    file = read("# `date` and $(date)\nKEY='$(date)'\nTWO=\"\\$(date) \\`date\\`\"\n", {})
+    assert (file.values["KEY"].value, file.values["TWO"].value) == ("$(date)", "$(date) `date`")
+    assert not file.problems
+
+
+def test_an_open_quote_is_a_problem() -> None:
+    assert read('A=1\nKEY="open\n', {}).problems == [(2, 'KEY: the quote " is not closed')]
+
+
+def test_code_is_left_out_and_what_it_would_set_is_not_taken_for_a_fact() -> None:
+    file = read('if [ -n "$CI" ]; then\n  KEY=in-ci\nfi\nsource other\nAFTER=1\n', {})
+    assert "KEY" not in file.values
+    assert file.values["AFTER"].value == "1"
+    assert [line for line, _ in file.remarks] == [1, 4]
+
+
+# -- as settings
+
+
+def settings(project: Path, environ: dict[str, str] | None = None, **flags: object) -> Resolved:
+    found, _ = choose(project, "auto")
+    assert found is not None
+    assert found.dialect is Dialect.DRIVER
+    environ = environ or {}
+    return resolve(project, flags, environ=environ, dialect=layer(found, project, environ))
+
+
+def rc(project: Path, *lines: str, where: str = ".ralphrc") -> None:
+    (project / where).parent.mkdir(exist_ok=True)
+    (project / where).write_text("\n".join(lines) + "\n")
+
+
+def test_keys_become_settings_with_their_lines(tmp_path: Path) -> None:
+    rc(
+        tmp_path,
+        'PLATFORM_DRIVER="codex"',
+        "CLAUDE_TIMEOUT_MINUTES=20",
+        'ALLOWED_TOOLS="Write,Bash(git log, git diff)"',
+        "SESSION_CONTINUITY=false",
+        "SESSION_EXPIRY_HOURS=2",
+        'TEST_COMMAND="make test"',
+        'QUALITY_GATES="make lint; make types"',
+        "QUALITY_GATE_MODE=block",
+        "QUALITY_GATE_TIMEOUT=90",
+    )
+    resolved = settings(tmp_path)
+    s = resolved.settings
+    assert (s.driver, s.wall_timeout, s.continue_session, s.session_expiry) == ("codex", 1200.0, False, 7200.0)
+    assert s.allowed_tools == ("Write", "Bash(git log, git diff)")
+    assert (s.verify, s.verify_timeout) == (("make test", "make lint", "make types"), 90.0)
+    assert resolved.origins["wall_timeout"] == ".ralphrc:2"
+    assert resolved.origins["verify"] == ".ralphrc:6, .ralphrc:7"
+    assert resolved.warnings == []
+
+
+def test_a_flag_beats_the_environment_which_beats_the_file(tmp_path: Path) -> None:
+    rc(tmp_path, "CLAUDE_TIMEOUT_MINUTES=20", "PLATFORM_DRIVER=${PLATFORM_DRIVER:-one}")
+    environ = {"CLAUDE_TIMEOUT_MINUTES": "30", "PLATFORM_DRIVER": "two"}
+    resolved = settings(tmp_path, environ)
+    assert (resolved.settings.wall_timeout, resolved.origins["wall_timeout"]) == (1800.0, "CLAUDE_TIMEOUT_MINUTES")
+    assert (resolved.settings.driver, resolved.origins["driver"]) == ("two", "PLATFORM_DRIVER")
+    resolved = settings(tmp_path, environ, wall_timeout="1h", driver="three")
+    assert (resolved.settings.wall_timeout, resolved.settings.driver) == (3600.0, "three")
+
+
+def test_another_agent_on_the_command_line_replaces_the_driver(tmp_path: Path) -> None:
+    rc(tmp_path, "PLATFORM_DRIVER=one")
+    resolved = settings(tmp_path, agent="codex")
+    assert (resolved.settings.agent, resolved.settings.driver) == ("codex", None)
+    assert resolved.settings.signals == "status"  # the prompt asks for a block, whoever reads it
+
+
+def test_where_the_file_says_nothing_the_conventions_defaults_hold(tmp_path: Path) -> None:
+    rc(tmp_path, "PROJECT_NAME=x")
+    s = settings(tmp_path).settings
+    assert (s.driver, s.wall_timeout, s.continue_session, s.session_expiry) == ("claude-code", 900.0, True, 86400.0)
+
+
+def test_unknown_keys_name_the_nearest_and_idle_ones_are_named_once(tmp_path: Path) -> None:
+    rc(tmp_path, "CLAUDE_TIMOUT_MINUTES=3", "MAX_CALLS_PER_HOUR=100", "CB_AUTO_RESET=false", "PROJECT_TYPE=go")
+    assert settings(tmp_path).warnings == [
+        ".ralphrc: known, but not acted on yet: MAX_CALLS_PER_HOUR, CB_AUTO_RESET",
+        (
+            ".ralphrc:1: unknown key 'CLAUDE_TIMOUT_MINUTES' (did you mean 'CLAUDE_TIMEOUT_MINUTES'?); "
+            "only a driver may read it"
+        ),
+    ]
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    rc(
+        tmp_path,
+        "CLAUDE_TIMEOUT_MINUTES=soon",
+        "SESSION_CONTINUITY=maybe",
+        "QUALITY_GATES=x",
+        "QUALITY_GATE_MODE=never",
+    )
+    with pytest.raises(UsageError) as caught:
+        settings(tmp_path)
+    for part in (
+        ".ralphrc:1: CLAUDE_TIMEOUT_MINUTES",
+        ".ralphrc:2: SESSION_CONTINUITY",
+        ".ralphrc:4: QUALITY_GATE_MODE",
+    ):
+        assert part in str(caught.value)
+
+
+def test_gates_that_only_warn_do_not_hold_back_completion(tmp_path: Path) -> None:
+    rc(tmp_path, "QUALITY_GATES='make lint'", 'QUALITY_GATE_MODE="${QUALITY_GATE_MODE:-warn}"', "TEST_COMMAND=true")
+    resolved = settings(tmp_path)
+    assert resolved.settings.verify == ("true",)
+    assert "QUALITY_GATE_MODE is warn" in resolved.warnings[0]
+
+
+def test_the_file_in_the_folder_is_read_before_the_one_beside_it(tmp_path: Path) -> None:
+    rc(tmp_path, "CLAUDE_TIMEOUT_MINUTES=1")
+    rc(tmp_path, "CLAUDE_TIMEOUT_MINUTES=2", where=".ralph/.ralphrc")
+    resolved = settings(tmp_path)
+    assert (resolved.settings.wall_timeout, resolved.origins["wall_timeout"]) == (120.0, ".ralph/.ralphrc:1")
+
+
+def test_prompt_and_plan_are_found_in_the_folder(tmp_path: Path) -> None:
+    (tmp_path / ".ralph").mkdir()
+    for name in ("PROMPT.md", "OTHER.md", "@fix_plan.md"):
+        (tmp_path / ".ralph" / name).write_text("- [ ] x\n")
+    s = settings(tmp_path).settings
+    assert (s.prompt_file, s.fix_plan) == (".ralph/PROMPT.md", ".ralph/@fix_plan.md")
+    rc(tmp_path, "PROMPT_FILE=OTHER.md")
+    assert settings(tmp_path).settings.prompt_file == ".ralph/OTHER.md"
+
+
+def test_nothing_of_it_holds_without_its_files(tmp_path: Path) -> None:
+    assert choose(tmp_path, "auto") == (None, [])
+    assert resolve(tmp_path, {}, environ={}).settings.driver is None
+
+
+def test_the_file_is_found_in_the_folder_too(tmp_path: Path) -> None:
+    rc(tmp_path, "PLATFORM_DRIVER=x", where=".ralph/.ralphrc")
+    found, _ = choose(tmp_path, "auto")
+    assert found == Found(Dialect.DRIVER, tmp_path / ".ralph" / ".ralphrc", "there is .ralph/.ralphrc")

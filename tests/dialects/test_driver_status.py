@@ -1,0 +1,168 @@
+"""The RALPH_STATUS block and the plan of boxes: what they mean, and what they do not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ralph.dialects.driver import fixplan
+from ralph.dialects.driver.status import StatusReader
+from ralph.loop.signals import Claim, Markers, Signal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def block(status: str | None = None, signal: str | None = None, advice: str | None = None) -> str:
+    lines = ["---RALPH_STATUS---"]
+    lines += [f"STATUS: {status}"] if status else []
+    lines += ["TASKS_COMPLETED_THIS_LOOP: 1"]
+    lines += [f"EXIT_SIGNAL: {signal}"] if signal else []
+    lines += [f"RECOMMENDATION: {advice}"] if advice else []
+    return "\n".join([*lines, "---END_RALPH_STATUS---"])
+
+
+def claim(*texts: str, plan: Path | None = None, structured: bool = True) -> Claim:
+    reader = StatusReader(Markers(), plan)
+    for text in texts:
+        reader.feed(text)
+    return reader.claim(structured=structured)
+
+
+@pytest.mark.parametrize(
+    ("status", "signal", "expected"),
+    [
+        ("IN_PROGRESS", "false", Signal.NONE),
+        ("COMPLETE", "true", Signal.COMPLETE),
+        ("COMPLETE", None, Signal.COMPLETE),
+        ("IN_PROGRESS", None, Signal.NONE),
+        ("COMPLETE", "false", Signal.NONE),  # an explicit EXIT_SIGNAL beats STATUS
+        ("IN_PROGRESS", "true", Signal.COMPLETE),
+        (None, "true", Signal.COMPLETE),
+        (None, "false", Signal.NONE),
+        ("BLOCKED", "false", Signal.QUESTION),
+        ("BLOCKED", None, Signal.QUESTION),
+        ("BLOCKED", "true", Signal.QUESTION),  # wanting to leave is not being done
+        ("complete", "TRUE", Signal.COMPLETE),
+    ],
+)
+def test_the_exit_rule(status: str | None, signal: str | None, expected: Signal) -> None:
+    assert claim(block(status, signal)).signal is expected
+
+
+def test_the_reason_names_what_was_said() -> None:
+    told = claim(block("BLOCKED", "false", "the database is down")).why
+    assert "STATUS: BLOCKED" in told
+    assert "the database is down" in told
+
+
+def test_the_last_whole_block_wins() -> None:
+    assert claim(block("IN_PROGRESS", "false"), "more work", block("COMPLETE", "true")).signal is Signal.COMPLETE
+    assert claim(block("COMPLETE", "true"), "not yet", block("IN_PROGRESS", "false")).signal is Signal.NONE
+    cut = "---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true"
+    assert claim(block("IN_PROGRESS", "false"), cut).signal is Signal.NONE
+
+
+def test_the_markers_stand_at_the_start_of_a_line() -> None:
+    quoted = "\n".join("> " + line for line in block("COMPLETE", "true").split("\n"))
+    assert claim(quoted).signal is Signal.NONE
+    assert claim("I will print " + block("COMPLETE", "true")).signal is Signal.NONE
+    assert claim("Done.\n" + block("COMPLETE", "true") + "\nBye.").signal is Signal.COMPLETE
+
+
+def test_a_block_may_come_line_by_line_and_in_a_fence() -> None:
+    assert claim("```", *block("COMPLETE", "true").split("\n"), "```").signal is Signal.COMPLETE
+
+
+def test_a_template_that_lists_the_choices_decides_nothing() -> None:
+    template = block("IN_PROGRESS | COMPLETE | BLOCKED", "true | false")
+    assert claim(template).signal is Signal.NONE
+    assert claim(block("COMPLETE", "true"), template).signal is Signal.COMPLETE
+
+
+def test_within_a_line_of_json_it_is_parsed_first() -> None:
+    text = "Done.\n" + block("COMPLETE", "true")
+    assert claim(json.dumps({"type": "result", "result": text}), structured=False).signal is Signal.COMPLETE
+    message = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}}
+    assert claim(json.dumps(message), structured=False).signal is Signal.COMPLETE
+    for other in (
+        {"type": "user", "message": {"content": text}},
+        {"type": "message", "message": {"role": "user", "content": text}},
+        {"type": "tool_result", "content": text},
+        {"prompt": text},
+    ):
+        assert claim(json.dumps(other), structured=False).signal is Signal.NONE
+    assert claim('{"result": "---RALPH_STATUS---\\n broken', structured=False).signal is Signal.NONE
+
+
+def test_something_that_never_ends_is_no_block() -> None:
+    assert (
+        claim("---RALPH_STATUS---", *["x"] * 5000, "EXIT_SIGNAL: true", "---END_RALPH_STATUS---").signal is Signal.NONE
+    )
+
+
+def test_without_a_block_the_usual_markers_count() -> None:
+    assert claim("All is done.\n<promise>COMPLETE</promise>").signal is Signal.COMPLETE
+    assert claim("<promise>COMPLETE</promise>", block("IN_PROGRESS", "false")).signal is Signal.NONE
+    assert "no RALPH_STATUS block" in claim("hello").why
+
+
+# -- the plan
+
+
+@pytest.mark.parametrize(
+    ("text", "complete"),
+    [
+        ("- [x] a\n- [X] b\n", True),
+        ("- [x] a\n- [ ] b\n", False),
+        ("- [x] a\n  - [ ] within\n", False),
+        ("* [x] a\n", True),
+        ("nothing to tick\n", False),
+        ("", False),
+    ],
+)
+def test_a_plan_is_complete_when_all_its_boxes_are_ticked(tmp_path: Path, text: str, complete: bool) -> None:
+    plan = tmp_path / "fix_plan.md"
+    plan.write_text(text)
+    assert fixplan.count(plan).complete is complete
+
+
+def test_a_plan_that_is_gone_is_not_complete(tmp_path: Path) -> None:
+    assert not fixplan.count(tmp_path / "none.md").complete
+
+
+def test_a_ticked_plan_completes_the_run_without_a_block(tmp_path: Path) -> None:
+    plan = tmp_path / "fix_plan.md"
+    plan.write_text("- [ ] a\n")
+    reader = StatusReader(Markers(), plan)
+    reader.feed("worked")
+    plan.write_text("- [x] a\n")
+    assert reader.claim(structured=True) == Claim(Signal.COMPLETE, "all 1 boxes of fix_plan.md are ticked")
+
+
+def test_an_agent_that_says_not_yet_gets_one_more_try_at_a_ticked_plan(tmp_path: Path) -> None:
+    plan = tmp_path / "fix_plan.md"
+    plan.write_text("- [ ] a\n")
+    first = StatusReader(Markers(), plan)
+    plan.write_text("- [x] a\n")
+    first.feed(block("IN_PROGRESS", "false"))
+    assert first.claim(structured=True).signal is Signal.NONE
+    second = StatusReader(Markers(), plan)
+    second.feed(block("IN_PROGRESS", "false"))
+    assert second.claim(structured=True).signal is Signal.COMPLETE
+
+
+def test_blocked_needs_a_person_whatever_is_ticked(tmp_path: Path) -> None:
+    plan = tmp_path / "fix_plan.md"
+    plan.write_text("- [x] a\n")
+    assert claim(block("BLOCKED"), plan=plan).signal is Signal.QUESTION
+
+
+def test_open_boxes_are_told_when_the_agent_leaves_all_the_same(tmp_path: Path) -> None:
+    plan = tmp_path / "fix_plan.md"
+    plan.write_text("- [x] a\n- [ ] b\n")
+    told = claim(block("COMPLETE", "true"), plan=plan)
+    assert told.signal is Signal.COMPLETE
+    assert told.why.endswith("; 1 boxes of fix_plan.md are open")
