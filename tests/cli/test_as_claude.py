@@ -155,6 +155,15 @@ def test_codex_variables_are_honoured(
     assert absent not in given
 
 
+def test_what_a_file_says_about_another_agent_is_not_for_this_one(codex: Callable[..., Path], tmp_path: Path) -> None:
+    folder = codex(writes(*TRANSCRIPT))
+    (tmp_path / "ralph.yml").write_text("agent: claude\nmodel: opus\ncommand: ./claude\ntranscript: claude\n")
+    code, lines, _ = call(tmp_path, "--agent", "codex", "-p", "Fix it")
+    assert code == 0
+    assert words(lines) == ["fixed the bug\n"]
+    assert "opus" not in (folder / "args").read_text()
+
+
 def test_a_wrong_sandbox_is_refused(
     codex: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,7 +205,7 @@ def test_a_limit_reaches_our_own_host_as_a_limit(codex: Callable[..., Path], rep
     codex(writes({"type": "error", "message": limit}, {"type": "turn.failed", "error": {"message": limit}}, code=1))
     command = f"{sys.executable} -m ralph as-claude --agent codex"
     subprocess.run(
-        [sys.executable, "-m", "ralph", "run", "1", "--claude-command", command],
+        [sys.executable, "-m", "ralph", "run", "1", "--on-limit", "stop", "--claude-command", command],
         cwd=repo,
         stdin=subprocess.DEVNULL,
         capture_output=True,

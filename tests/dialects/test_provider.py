@@ -120,7 +120,7 @@ def test_every_event_of_the_contract_is_understood(
     repo: Path, ralph: Ralph, lines: list[str], outcome: str, completed: bool
 ) -> None:
     config(repo, wrapper=says(*lines))
-    ralph("run", "1")
+    ralph("run", "1", "--on-limit", "stop")
     assert (first_end(repo)["outcome"], first_end(repo)["completed"]) == (outcome, completed)
 
 
@@ -167,7 +167,7 @@ def test_patterns_in_the_text_decide(repo: Path, ralph: Ralph, setting: str, out
     words = "You are Out of credit now."
     lines = [delta(words) if where == "delta" else words if where == "line" else "", delta(f"\n{DONE}"), RESULT]
     config(repo, setting, says(*lines) if where != "stderr" else f"echo '{words}' >&2\n{says(*lines)}")
-    ralph("run", "1", "--max-failures", "1")
+    ralph("run", "1", "--max-failures", "1", "--on-limit", "stop")
     assert first_end(repo)["outcome"] == outcome
 
 

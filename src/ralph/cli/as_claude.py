@@ -76,6 +76,8 @@ def _plan(asked: Asked) -> Plan:
     # Of the settings only the agent and its deadlines matter; another convention's would lead back to here.
     resolved = resolve(workdir, given)
     cleared: dict[str, Any] = dict.fromkeys(HOSTED) | {"plan": None, "continue_session": False, "allowed_tools": ()}
+    if asked.agent:  # what stands in a file about an agent is about the one that is named there
+        cleared |= {"command": None, "agent_cmd": None, "model": None, "transcript": "auto"}
     settings = msgspec.structs.replace(resolved.settings, **cleared)
     model = _model(asked, settings.agent, settings.model)
     resolved = msgspec.structs.replace(resolved, settings=msgspec.structs.replace(settings, model=model))

@@ -55,7 +55,7 @@ class ProviderAdapter(TranscriptAdapter):
         self._found: Pattern | None = None
         self._wait = wait
         self._failed: Meta | None = None
-        self._held: list[TranscriptEvent] | None = []
+        self._held: list[TranscriptEvent] | None = [] if inner.name == "claude" else None
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
