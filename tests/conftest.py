@@ -30,6 +30,7 @@ def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         if name.startswith(("RALPH_", "XDG_", "GIT_")) or name in ("AGENT_CMD", "NO_COLOR", "CLAUDECODE"):
             monkeypatch.delenv(name)
     for variable, value in (
+        ("RALPH_TRUST", "1"),  # the files that tests write are theirs; those about trust take it away
         ("GIT_CONFIG_GLOBAL", os.devnull),
         ("GIT_AUTHOR_NAME", "t"),
         ("GIT_AUTHOR_EMAIL", "t@example.invalid"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph import trust
 from ralph.agents.compose import arguments, choose_invocation, unknown_tools
 from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation
 from ralph.agents.versions import below
@@ -259,7 +260,9 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def make_plan(resolved: Resolved, workdir: Path) -> Plan:
-    """Chooses the agent and how to start it. Raises UsageError; starts nothing but version probes."""
+    """Chooses the agent and how to start it. Raises UsageError; starts nothing but version probes and, where the
+    user trusts them, the hooks by which another convention's files say what they are."""
+    trust.require(trust.starting(resolved, workdir))
     prices = find_prices(resolved)
     plan = msgspec.structs.replace(_choose(resolved, workdir), prices=prices)
     plan = msgspec.structs.replace(plan, resolved=with_warnings(plan.resolved, _unpriced(plan)))

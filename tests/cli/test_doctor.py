@@ -220,13 +220,14 @@ def test_the_projects_agents_are_named_and_not_used(ralph: Ralph, tools: Path, r
     (repo / ".ralph" / "agents").mkdir(parents=True)
     (repo / ".ralph" / "agents" / "bolt.toml").write_text(BOLT)
     install(tools, "bolt", "bolt 1.4.3", f"touch {tools}/started")
-    found = check(report(ralph("doctor", "--json")), "trust")
+    untrusted = {"RALPH_TRUST": ""}
+    found = check(report(ralph("doctor", "--json", env=untrusted)), "trust")
     assert found["state"] == "warning"
     assert ".ralph/agents/bolt.toml" in found["text"]
-    done = ralph("run", "1", "-p", "x", "--agent", "bolt")
+    done = ralph("run", "1", "-p", "x", "--agent", "bolt", env=untrusted)
     assert done.returncode == 64
     assert ".ralph/agents/bolt.toml" in done.stderr
-    assert "not used" in done.stderr
+    assert "ralph trust" in done.stderr
     assert not (tools / "started").exists()
 
 

@@ -54,8 +54,34 @@ def own_folder() -> Path:
 
 
 def project_files(workdir: Path) -> list[Path]:
-    """Specs that the project brings. A spec starts programs: nobody has said that these may be used."""
+    """Specs that the project brings. A spec starts programs: they are used only when the user trusts them."""
     return sorted((workdir / ".ralph" / "agents").glob("*.toml"))
+
+
+def project_file(name: str, workdir: Path) -> Path | None:
+    """The project's spec of that name. It cannot stand in for an agent that is built in or the user's own."""
+    if not project_files(workdir):
+        return None
+    mine = own()
+    taken = {n for spec in _builtin_specs() for n in (spec.name, *spec.aliases)} | {f.name for f in mine.broken}
+    if name in taken or mine.of(name) is not None:
+        return None
+    inside = workdir.resolve()
+    for path in project_files(workdir):
+        if path.resolve().is_relative_to(inside):  # a link out of the project is not the project's
+            spec = specfile.read(path).spec
+            if spec is not None and name in (spec.name, *spec.aliases):
+                return path
+    return None
+
+
+def _project(name: str, workdir: Path) -> AgentSpec | None:
+    from ralph import trust
+
+    path = project_file(name, workdir)
+    if path is None or trust.untrusted(trust.of_files([path], workdir)):
+        return None
+    return specfile.read(path).spec
 
 
 def own() -> Own:
@@ -150,6 +176,9 @@ def get(name: str, workdir: Path | None = None) -> AgentSpec:
     for spec in _builtin_specs():
         if name in spec.aliases:
             return get(spec.name)  # which may be the user's own in its place
+    theirs = _project(name, workdir) if workdir is not None else None
+    if theirs is not None:
+        return theirs
     known = [*names(), "custom"]
     raise UsageError(
         f"there is no agent '{name}'{nearest(name, known)}; there are: {', '.join(known)}.\n"
@@ -165,8 +194,7 @@ def not_trusted(files: list[Path]) -> str:
     shown = ", ".join(f".ralph/agents/{path.name}" for path in files)
     return (
         f"\n  This project brings agents of its own ({shown}), which are not used: such a file says which programs "
-        "are started,\n  and nothing says yet that you trust this one. "
-        f"If you do, copy it to {own_folder()}."
+        "are started,\n  and it is used only by its own name, when you said that you trust it (`ralph trust`)."
     )
 
 

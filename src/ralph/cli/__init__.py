@@ -19,6 +19,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "Check whether a run could start here, and with which agents."),
     "init": ("init", "Write a first ralph.yml and PROMPT.md."),
     "config": ("config", "Show every setting and where it came from."),
+    "trust": ("trust", "Say that this repository's own commands and scripts may be run."),
     "runs": ("journal", "List the runs of this directory."),
     "show": ("journal", "Show a run again."),
     "tail": ("journal", "Show the end of a run; -f follows it."),

@@ -65,6 +65,7 @@ def _prompt(asked: Asked) -> str:
 def _plan(asked: Asked) -> Plan:
     import msgspec
 
+    from ralph import trust
     from ralph.cli.run import working_directory
     from ralph.config.layers import resolve
     from ralph.config.settings import HOSTED
@@ -75,12 +76,18 @@ def _plan(asked: Asked) -> Plan:
     given: dict[str, Any] = {"agent": asked.agent} if asked.agent else {}
     # Of the settings only the agent and its deadlines matter; another convention's would lead back to here.
     resolved = resolve(workdir, given)
-    cleared: dict[str, Any] = dict.fromkeys(HOSTED) | {"plan": None, "continue_session": False, "allowed_tools": ()}
+    cleared: dict[str, Any] = dict.fromkeys(HOSTED) | {
+        "plan": None,
+        "continue_session": False,
+        "allowed_tools": (),
+        "verify": (),
+    }
     if asked.agent:  # what stands in a file about an agent is about the one that is named there
         cleared |= {"command": None, "agent_cmd": None, "model": None, "transcript": "auto"}
     settings = msgspec.structs.replace(resolved.settings, **cleared)
     model = _model(asked, settings.agent, settings.model)
     resolved = msgspec.structs.replace(resolved, settings=msgspec.structs.replace(settings, model=model))
+    trust.require(trust.items(resolved, workdir))
     plan = make_plan(resolved, workdir)
     if model is None and (named := os.environ.get(_variable(plan.agent))):
         again = msgspec.structs.replace(resolved.settings, model=named)

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import click
 
+from ralph import trust
 from ralph.cli.run import run_command
 from ralph.config.settings import Ui
+from ralph.errors import RunError
 from ralph.testing import demo_project
 from ralph.testing.demo_agent import FAST
 
@@ -41,13 +43,17 @@ def demo_command(ctx: click.Context, folder: str | None, fast: bool, ui: str | N
         workdir = Path.cwd() / Path(folder).expanduser()
         demo_project.claim_folder(workdir)
     demo_project.create(workdir)
+    try:
+        trust.remember_file(workdir / "ralph.yml")  # for `ralph run` there, later
+    except RunError as error:
+        click.echo(f"ralph demo: {error}", err=True)
     _be_alone(workdir)
     if fast:
         os.environ[FAST] = "1"
     loud = ui != Ui.QUIET
     if loud:
         click.echo(_INTRO, err=True)
-    code: int = ctx.invoke(run_command, cwd=str(workdir), agent="demo", ui=ui)
+    code: int = ctx.invoke(run_command, cwd=str(workdir), agent="demo", ui=ui, trust=True)
     click.echo(_afterwards(workdir, code) if loud else f"The demo is in {workdir}", err=True)
     return code
 

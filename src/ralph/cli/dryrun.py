@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from ralph.config.durations import write_duration
 from ralph.config.settings import OPTIONS, is_duration
 from ralph.prompt import NO_PROMPT
+from ralph.trust import listed
 
 if TYPE_CHECKING:
     from ralph.config.layers import Resolved
     from ralph.plan import Plan
     from ralph.prompt import PromptSource
+    from ralph.trust import Item
 
 _PROMPT_SHOWN = 60
 _TEXT_SHOWN = 60
@@ -26,7 +28,17 @@ _ZERO = (
 )
 
 
-def describe(plan: Plan, source: PromptSource, prompt: str) -> str:
+def untrusted(needed: list[Item], resolved: Resolved | None) -> str:
+    """What is known as long as the repository's own code must not even be asked what it is."""
+    lines = ["Nothing is run. This repository's own code would be, and you have not said yet that you trust it:", ""]
+    lines += [*listed(needed), "", "`ralph trust` allows it as it is now; --trust does for one run."]
+    if resolved is not None:
+        lines += ["", "Settings and where each came from:", "", *(f"  {line}" for line in setting_lines(resolved))]
+        lines += ["", *(f"warning: {warning}" for warning in resolved.warnings)] if resolved.warnings else []
+    return "\n".join(lines)
+
+
+def describe(plan: Plan, source: PromptSource, prompt: str, needed: list[Item] | None = None) -> str:
     prompt_file = plan.workdir / ".ralph" / "runs" / "RUN" / "iterations" / "0001" / "prompt.md"
     launch = plan.launch(prompt, prompt_file)
     version = f" {plan.version}" if plan.version else ""
@@ -59,6 +71,9 @@ def describe(plan: Plan, source: PromptSource, prompt: str) -> str:
         first, *rest = value.split("\n")
         lines.append(f"  {name:<13} {first}")
         lines += [f"  {'':<13} {more}" for more in rest]
+    if needed:
+        lines += ["", "First you must say that you trust this repository's own code (`ralph trust`, or --trust):", ""]
+        lines += listed(needed)
     lines += ["", "Settings and where each came from:", ""]
     lines += [f"  {line}" for line in setting_lines(plan.resolved)]
     lines += ["", *(f"warning: {warning}" for warning in plan.resolved.warnings)] if plan.resolved.warnings else []

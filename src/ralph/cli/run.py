@@ -11,14 +11,20 @@ import msgspec
 
 from ralph.cli.options import GroupedCommand, given, setting_options
 from ralph.config.layers import Resolved, resolve
-from ralph.dialects.found import Dialect, choose, module
+from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose, module
 from ralph.errors import UsageError
 from ralph.plan import Plan, make_plan
 from ralph.prompt import NO_PROMPT, PromptSource, prompt_source
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ralph.config.filelayer import FileLayer
+    from ralph.trust import Item
     from ralph.ui.screen import Screen
+
+    #: Is given what of the repository's own would be run; comes back if that may be.
+    Permit = Callable[[list[Item]], None]
 
 
 @click.command("run", cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,7 +32,8 @@ if TYPE_CHECKING:
 @setting_options
 @click.option("-c", "--config", "config_file", metavar="FILE", help="This ralph.yml, instead of the nearest one.")
 @click.option("--dry-run", is_flag=True, help="Show exactly what would be run, and run nothing.")
-def run_command(config_file: str | None, dry_run: bool, **values: Any) -> int:
+@click.option("--trust", is_flag=True, help="Run this repository's own commands and scripts, this time.")
+def run_command(config_file: str | None, dry_run: bool, trust: bool, **values: Any) -> int:
     """Run an agent in a loop until it is done, at most MAX_ITERATIONS times [default: 100].
 
     The prompt is -p, -P or PROMPT.md. The agent is --agent, --agent-cmd, or the first one that is installed.
@@ -43,13 +50,16 @@ def run_command(config_file: str | None, dry_run: bool, **values: Any) -> int:
     Exit codes: 0 complete, 1 failed, 2 a limit was reached, 3 replan, 4 stuck, 5 needs a person, 64 wrong
     usage, 130 interrupted, 143 terminated.
     """
-    resolved, workdir = settle(given(values), config_file)
-    plan, source, prompt = _prepare(resolved, workdir)
-    if dry_run:
-        from ralph.cli.dryrun import describe
+    from ralph import trust as trusting
+    from ralph.cli.trust import ask
 
-        click.echo(describe(plan, source, prompt))
-        return 0
+    if trust:
+        os.environ[trusting.VARIABLE] = "1"  # every check sees it; the loop keeps it from the agent
+    if dry_run:
+        return _dry_run(given(values), config_file)
+    resolved, workdir = settle(given(values), config_file, ask)
+    ask(trusting.items(resolved, workdir))
+    plan, source, prompt = _prepare(resolved, workdir)
     if resolved.settings.interactive:
         from ralph.ui.ask import check_terminal
 
@@ -58,12 +68,36 @@ def run_command(config_file: str | None, dry_run: bool, **values: Any) -> int:
     return execute(plan, source)
 
 
-def settle(flags: dict[str, Any], config_file: str | None) -> tuple[Resolved, Path]:
-    """All settings, and the directory they send the agent to."""
+def _dry_run(flags: dict[str, Any], config_file: str | None) -> int:
+    from ralph import trust
+    from ralph.cli.dryrun import describe, untrusted
+
+    needed: list[Item] = []
+
+    def stop(items: list[Item]) -> None:
+        needed.extend(trust.untrusted(items))
+        if needed:
+            raise trust.TrustError(trust.refusal(needed))
+
+    try:
+        resolved, workdir = settle(flags, config_file, stop)
+    except trust.TrustError:
+        click.echo(untrusted(needed, None))
+        return 0
+    needed = trust.untrusted(trust.items(resolved, workdir))
+    if any(item.at_start for item in needed):
+        click.echo(untrusted(needed, resolved))
+        return 0
+    click.echo(describe(*_prepare(resolved, workdir), needed))
+    return 0
+
+
+def settle(flags: dict[str, Any], config_file: str | None, permit: Permit | None = None) -> tuple[Resolved, Path]:
+    """All settings, and the directory they send the agent to. `permit` is asked before a file is run to be read."""
     workdir = working_directory(flags.get("cwd") or os.environ.get("RALPH_CWD"))
     name = config_file or os.environ.get("RALPH_CONFIG")
     config = Path(os.path.abspath(Path(name).expanduser())) if name else None  # noqa: PTH100 - links stay as named
-    layer, notes = _dialect(workdir, flags, config)
+    layer, notes = _dialect(workdir, flags, config, permit)
     resolved = resolve(workdir, flags, config, dialect=layer)
     resolved = msgspec.structs.replace(resolved, warnings=[*notes, *resolved.warnings])
     base = resolved.bases.get("cwd")
@@ -72,12 +106,18 @@ def settle(flags: dict[str, Any], config_file: str | None) -> tuple[Resolved, Pa
     return resolved, workdir
 
 
-def _dialect(workdir: Path, flags: dict[str, Any], config: Path | None) -> tuple[FileLayer | None, list[str]]:
+def _dialect(
+    workdir: Path, flags: dict[str, Any], config: Path | None, permit: Permit | None
+) -> tuple[FileLayer | None, list[str]]:
     """What the files of another convention say, and which one that is. A ralph.yml that is named decides alone."""
     wanted = str(flags.get("dialect") or os.environ.get("RALPH_DIALECT") or "auto")
     found, notes = choose(workdir, "none" if config is not None and wanted == "auto" else wanted)
     if found is None or found.dialect is Dialect.ORCHESTRATOR:
         return None, notes
+    if found.dialect in RUN_TO_BE_READ and not flags.get("agent_script"):
+        from ralph import trust
+
+        (permit or trust.require)(trust.of_dialect(found, workdir))
     return module(found.dialect).layer(found, workdir), [f"{found.dialect} convention: {found.why}", *notes]
 
 
@@ -114,6 +154,7 @@ def execute(plan: Plan, source: PromptSource, shown: Screen | None = None) -> in
     """Everything from here on is recorded. `shown` is another screen than that of the settings."""
     import time
 
+    from ralph import trust
     from ralph.journal.lock import RunLock
     from ralph.journal.writer import JournalWriter, new_run_id, prepare_state
     from ralph.loop.run import Loop
@@ -124,6 +165,7 @@ def execute(plan: Plan, source: PromptSource, shown: Screen | None = None) -> in
     from ralph.ui.screen import choose, create
 
     settings = plan.settings
+    trust.require(trust.items(plan.resolved, plan.workdir))
     state = prepare_state(plan.workdir)
     run_id = new_run_id(time.time())
     with RunLock(state.lock) as lock, JournalWriter(state, run_id) as journal, StopSwitch() as stop:

@@ -37,6 +37,9 @@ class Module(Protocol):
     def plan(self, resolved: Resolved, workdir: Path) -> Plan:
         """How its agent is started."""
 
+    def executables(self, found: Found, workdir: Path) -> list[Path]:
+        """The files of the repository that would be executed; nothing is run to know them."""
+
 
 #: The modules that act on a convention's files, and the setting that chooses its kind of agent.
 MODULES: dict[Dialect, tuple[str, str]] = {
@@ -44,6 +47,10 @@ MODULES: dict[Dialect, tuple[str, str]] = {
     Dialect.DRIVER: ("ralph.dialects.driver", "driver"),
     Dialect.SCRIPT: ("ralph.dialects.script", "agent_script"),
 }
+
+
+#: Their configuration is a program: reading it runs it, so it needs the user's trust before that.
+RUN_TO_BE_READ = frozenset({Dialect.SCRIPT})
 
 
 class Found(msgspec.Struct, frozen=True):

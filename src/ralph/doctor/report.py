@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph import trust
 from ralph.agents.versions import Standing
 from ralph.doctor import agents, surroundings
 from ralph.doctor.surroundings import Check, State
@@ -51,6 +52,8 @@ def examine(resolved: Resolved, workdir: Path, config_problem: str | None) -> Re
 
 
 def _plan(resolved: Resolved, workdir: Path) -> tuple[Plan | None, str | None]:
+    if trust.untrusted(trust.items(resolved, workdir)):
+        return None, None  # the check of that name says what is missing
     try:
         return make_plan(resolved, workdir), None
     except UsageError as error:

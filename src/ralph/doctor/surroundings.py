@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ralph import trust
 from ralph.agents import registry
 from ralph.config.settings import Ui
 from ralph.journal.layout import StatePaths
@@ -51,7 +52,7 @@ def look(resolved: Resolved, workdir: Path, config_problem: str | None, prices: 
         bash(),
         terminal(resolved.settings.ui),
         own_agents(),
-        trust(workdir),
+        trusted(resolved, workdir),
         price_table(prices),
     ]
 
@@ -146,12 +147,23 @@ def own_agents() -> Check:
     return Check("own agents", State.OK, text, facts)
 
 
-def trust(workdir: Path) -> Check:
+def trusted(resolved: Resolved, workdir: Path) -> Check:
+    """What of the repository's own a run would execute, and whether it may."""
+    wanted = trust.items(resolved, workdir)
+    missing = trust.untrusted(wanted)
     files = registry.project_files(workdir)
-    facts = {"project_agents": [str(path) for path in files]}
+    facts = {
+        "project_agents": [str(path) for path in files],
+        "needed": [item.what for item in wanted],
+        "missing": [item.what for item in missing],
+    }
+    if missing:
+        return Check("trust", State.PROBLEM, trust.refusal(missing), facts)
+    if wanted:
+        return Check("trust", State.OK, f"what this project brings may be run: {', '.join(facts['needed'])}", facts)
     if files:
         return Check("trust", State.WARNING, registry.not_trusted(files).strip().replace("\n  ", "\n"), facts)
-    return Check("trust", State.OK, "this project brings no agents of its own", facts)
+    return Check("trust", State.OK, "a run would execute nothing of this project's own", facts)
 
 
 def price_table(prices: Prices) -> Check:

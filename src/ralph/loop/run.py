@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ralph import trust
 from ralph.config.durations import format_duration
 from ralph.errors import RalphError, RunError, UsageError
 from ralph.loop import costs, progress, report
@@ -222,7 +223,8 @@ class Loop:
 
     def _child_env(self, prompt_file: Path) -> dict[str, str]:
         """What an agent or a hook may want to know; none of these names is a setting of ours."""
-        return self.plan.env | {
+        env = {name: value for name, value in self.plan.env.items() if name != trust.VARIABLE}  # for this run, no other
+        return env | {
             "RALPH_RUN_ID": self.journal.paths.run_id,
             "RALPH_RUN_DIR": str(self.journal.paths.root),
             "RALPH_ITERATION": str(self.iteration),

@@ -1,0 +1,117 @@
+"""`ralph trust`, and the question that `ralph run` asks."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ralph import trust, trust_store
+from ralph.errors import RunError
+
+if TYPE_CHECKING:
+    from ralph.trust import Item
+
+
+@click.command("trust", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("-c", "--config", "config_file", metavar="FILE", help="This ralph.yml, instead of the nearest one.")
+@click.option("--dry-run", is_flag=True, help="Only show it.")
+@click.option("--list", "show_all", is_flag=True, help="Show every directory in which something is trusted.")
+@click.option("--remove", is_flag=True, help="Forget what was said of this directory, or of DIRECTORY.")
+@click.argument("directory", required=False)
+def trust_command(
+    config_file: str | None, dry_run: bool, show_all: bool, remove: bool, directory: str | None
+) -> int | None:
+    """Show which commands and scripts of this repository `ralph run` would execute, and allow them as they are now.
+
+    When one of them changes, ralph asks again. What you type yourself, set in the environment or keep in your own
+    ~/.config/ralph/ralph.yml needs no such word.
+    """
+    from ralph.cli.run import working_directory
+
+    if show_all:
+        return _list()
+    workdir = working_directory(directory)
+    if remove:
+        return _remove(workdir)
+    wanted = _wanted(workdir, config_file)
+    if not wanted:
+        click.echo("`ralph run` would execute nothing of this repository's own: there is nothing to allow.")
+        return 0
+    missing = trust.untrusted_by_record(wanted)
+    click.echo("`ralph run` would execute this of the repository's own:")
+    click.echo("\n".join(trust.listed(wanted)))
+    if not missing:
+        click.echo("All of it is trusted, as it is now.")
+    elif dry_run:
+        click.echo("`ralph trust` allows it, as it is now.")
+    else:
+        trust.remember(wanted)
+        click.echo("It is trusted now, until it changes. `ralph trust --remove` takes that back.")
+    return 0
+
+
+def _wanted(workdir: Path, config_file: str | None) -> list[Item]:
+    """All of it, without running any of it."""
+    from ralph.cli.run import settle
+
+    found: list[Item] = []
+
+    def stop(items: list[Item]) -> None:
+        found.extend(items)
+        raise trust.TrustError("")
+
+    try:
+        resolved, place = settle({"cwd": str(workdir)}, config_file, stop)
+    except trust.TrustError:
+        return found
+    return trust.items(resolved, place)
+
+
+def _list() -> int:
+    from ralph.ui.render import safe
+
+    records = trust_store.everything()
+    if not records:
+        click.echo("Nothing is trusted yet.")
+    for record in records:
+        gone = "" if Path(record.directory).is_dir() else "  (not there any more)"
+        click.echo(safe(f"{record.directory}{gone}"))
+        for what in sorted(record.allowed):
+            click.echo(safe(f"  {what}"))
+    return 0
+
+
+def _remove(workdir: Path) -> int:
+    """Also what stands further up, if that is where the ralph.yml is."""
+    from ralph.config.yamlfile import find_upward
+
+    above = find_upward(workdir)
+    forgotten = [root for root in {workdir, above.parent if above else workdir} if trust_store.forget(root)]
+    click.echo(
+        "\n".join(f"Nothing in {root} is trusted any more." for root in sorted(forgotten))
+        or f"Nothing was trusted in {workdir}."
+    )
+    return 0
+
+
+def ask(wanted: list[Item]) -> None:
+    """Comes back if all of it may be run: it was allowed, or is allowed now, at the terminal."""
+    missing = trust.untrusted(wanted)
+    if not missing:
+        return
+    if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
+        raise trust.TrustError(trust.refusal(missing))
+    click.echo("This repository would have its own code run:", err=True)
+    click.echo("\n".join(trust.listed(missing)), err=True)
+    if not click.confirm("Do you trust it, as it is now?", default=False, err=True):
+        raise trust.TrustError("not trusted: nothing was run")
+    try:
+        trust.remember(missing)
+    except RunError as error:
+        click.echo(f"ralph: {error}", err=True)
+        import os
+
+        os.environ[trust.VARIABLE] = "1"

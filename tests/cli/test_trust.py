@@ -1,0 +1,316 @@
+"""A repository's own code runs only after its owner said so; what the user typed is the user's word."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Ralph = Callable[..., subprocess.CompletedProcess[str]]
+
+DONE = "<promise>COMPLETE</promise>"
+AGENT = f"agent_cmd: touch ran; echo '{DONE}'\n"
+
+
+@pytest.fixture(autouse=True)
+def nobody_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RALPH_TRUST")
+
+
+def refused(done: subprocess.CompletedProcess[str], repo: Path, *parts: str) -> None:
+    assert done.returncode == 64, done
+    assert done.stdout == ""
+    assert "ralph trust" in done.stderr
+    assert "--trust" in done.stderr
+    for part in parts:
+        assert part in done.stderr
+    assert not (repo / "ran").exists()
+    assert not (repo / ".ralph" / "runs").exists()
+
+
+def script(path: Path, body: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/bash\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_command_in_ralph_yml_is_refused_until_it_is_trusted_and_again_when_it_changes(
+    ralph: Ralph, repo: Path
+) -> None:
+    (repo / "ralph.yml").write_text(AGENT)
+    refused(ralph("run"), repo, "agent_cmd", "touch ran", "ralph.yml:1")
+    done = ralph("trust")
+    assert done.returncode == 0, done
+    assert "touch ran" in done.stdout
+    assert ralph("run").returncode == 0
+    (repo / "ran").unlink()
+    (repo / "ralph.yml").write_text(f"# a line more changes nothing\nmax_iterations: 3\n{AGENT}")
+    assert ralph("run").returncode == 0
+    (repo / "ran").unlink()
+    (repo / "ralph.yml").write_text(AGENT.replace("touch ran", "touch ran other"))
+    done = ralph("run")
+    assert (done.returncode, (repo / "ran").exists()) == (64, False)
+    assert "changed since you allowed it" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "verify: [touch ran]\nagent: demo\n",
+        "agent: custom\ncommand: touch\nargs: [ran]\n",
+        "agent: claude\ncommand: ./ran.sh\n",  # which would be asked for its version before the start
+        "cli:\n  backend: custom\n  command: ./ran.sh\n",
+        "claude_command: ./ran.sh\n",
+    ],
+)
+def test_whatever_command_a_ralph_yml_names_is_refused(ralph: Ralph, repo: Path, config: str) -> None:
+    script(repo / "ran.sh", f"touch {repo}/ran")
+    (repo / "ralph.yml").write_text(config)
+    refused(ralph("run"), repo)
+    done = ralph("run", "--dry-run")
+    assert done.returncode == 0, done
+    assert "ralph trust" in done.stdout
+    assert ("ran.sh" if "ran.sh" in config else "touch") in done.stdout
+    assert ralph("doctor").returncode == 1
+    assert not (repo / "ran").exists()
+
+
+def test_the_file_that_a_command_runs_is_part_of_it(ralph: Ralph, repo: Path) -> None:
+    program = script(repo / "tools" / "agent.sh", f"echo '{DONE}'")
+    (repo / "ralph.yml").write_text("agent_cmd: FAST=1 bash -e tools/agent.sh {prompt}\n")
+    assert "tools/agent.sh" in ralph("trust").stdout
+    assert ralph("run").returncode == 0
+    script(program, f"touch ran; echo '{DONE}'")
+    done = ralph("run")
+    assert (done.returncode, (repo / "ran").exists()) == (64, False)
+    assert "tools/agent.sh" in done.stderr
+
+
+def test_a_known_agent_and_limits_need_no_trust(ralph: Ralph, repo: Path) -> None:
+    (repo / "ralph.yml").write_text("agent: demo\nmax_iterations: 1\nmax_runtime: 1h\nsleep: 0\nmodel: small\n")
+    done = ralph("run", "--dry-run")
+    assert "trust" not in done.stdout, done
+    assert "nothing to allow" in ralph("trust").stdout
+
+
+@pytest.mark.parametrize("how", ["flag", "environment", "own file"])
+def test_what_the_user_says_needs_none(ralph: Ralph, repo: Path, how: str) -> None:
+    command = f"touch ran; echo '{DONE}'"
+    if how == "own file":
+        own = Path(os.environ["HOME"]) / ".config" / "ralph" / "ralph.yml"
+        own.parent.mkdir(parents=True)
+        own.write_text(AGENT + "verify: ['true']\n")
+    flags = ["--agent-cmd", command, "--verify", "true"] if how == "flag" else []
+    environment = {"AGENT_CMD": command, "RALPH_VERIFY": "true"} if how == "environment" else {}
+    done = ralph("run", *flags, env=environment)
+    assert done.returncode == 0, done
+    assert (repo / "ran").exists()
+
+
+def test_for_one_run(ralph: Ralph, repo: Path) -> None:
+    (repo / "ralph.yml").write_text('agent_cmd: echo "trust=${RALPH_TRUST-none}"; echo \'' + DONE + "'\n")
+    done = ralph("run", "--trust")
+    assert done.returncode == 0, done
+    assert "trust=none" in done.stdout  # what the agent starts must ask for itself
+    assert ralph("run", env={"RALPH_TRUST": "1"}).returncode == 0
+    assert ralph("run").returncode == 64
+    assert ralph("run", env={"RALPH_TRUST": "0"}).returncode == 64
+
+
+def test_no_file_can_say_that_it_is_trusted(ralph: Ralph, repo: Path) -> None:
+    (repo / "ralph.yml").write_text("trust: true\ncli:\n  trust: true\n" + AGENT)
+    refused(ralph("run"), repo)
+
+
+def test_a_ralph_yml_further_up_counts_once_for_all_below(ralph: Ralph, repo: Path) -> None:
+    (repo / "ralph.yml").write_text(AGENT)
+    for name in ("a", "b"):
+        (repo / name).mkdir()
+    assert ralph("run", "-p", "x", cwd=repo / "a").returncode == 64
+    ralph("trust", cwd=repo / "a")
+    assert ralph("run", "-p", "x", cwd=repo / "b").returncode == 0
+
+
+def test_it_is_remembered_by_the_real_directory_for_the_user_alone(
+    ralph: Ralph, repo: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (repo / "ralph.yml").write_text(AGENT)
+    link = tmp_path_factory.mktemp("links") / "link"
+    link.symlink_to(repo)
+    ralph("trust", cwd=link)
+    folder = Path(os.environ["HOME"]) / ".config" / "ralph" / "trust"
+    (kept,) = folder.iterdir()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert ralph("run", "--ui", "quiet").returncode == 0
+    # the same words elsewhere are another repository's
+    other = tmp_path_factory.mktemp("other")
+    (other / "ralph.yml").write_text(AGENT)
+    assert ralph("run", "-p", "x", cwd=other).returncode == 64
+    assert str(repo) in ralph("trust", "--list").stdout
+    assert f"Nothing in {repo} is trusted any more." in ralph("trust", "--remove").stdout
+    assert ralph("run").returncode == 64
+    assert "Nothing is trusted" in ralph("trust", "--list").stdout
+
+
+def test_a_record_that_is_damaged_allows_nothing(ralph: Ralph, repo: Path) -> None:
+    (repo / "ralph.yml").write_text(AGENT)
+    ralph("trust")
+    (kept,) = (Path(os.environ["HOME"]) / ".config" / "ralph" / "trust").iterdir()
+    kept.write_text("{")
+    refused(ralph("run"), repo)
+
+
+def test_what_is_shown_cannot_hide_itself(ralph: Ralph, repo: Path) -> None:
+    (repo / "ralph.yml").write_text('agent_cmd: "touch ran \\e[2K\\e[1A # \\u202e harmless"\n')
+    done = ralph("run")
+    refused(done, repo)
+    assert "\x1b" not in done.stderr
+    assert "\u202e" not in done.stderr
+
+
+def test_what_init_and_demo_write_is_trusted_until_it_is_changed(
+    ralph: Ralph, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    here = tmp_path_factory.mktemp("demo")
+    demo = ralph("demo", "--fast", "--dir", str(here / "d"), "--ui", "quiet", cwd=here, timeout=120)
+    assert demo.returncode == 0, demo
+    assert "trust" not in ralph("run", "--dry-run", cwd=here / "d").stdout
+    config = here / "d" / "ralph.yml"
+    config.write_text(config.read_text().replace("unittest", "unittest  "))
+    assert ralph("run", "-p", "x", cwd=here / "d").returncode == 64
+
+
+def test_a_project_agent_is_used_when_it_is_trusted(ralph: Ralph, repo: Path) -> None:
+    program = script(repo / "bolt", f'[ "$1" = --version ] || touch {repo}/ran; echo "{DONE}"')
+    spec = repo / ".ralph" / "agents" / "bolt.toml"
+    spec.parent.mkdir(parents=True)
+    spec.write_text(f'name = "bolt"\ntitle = "Bolt"\ncommands = ["{program}"]\n[[invocation]]\nprompt = "stdin"\n')
+    for arguments in (["--agent", "bolt"], []):
+        if not arguments:
+            (repo / "ralph.yml").write_text("agent: bolt\n")
+        done = ralph("run", *arguments)
+        assert done.returncode == 64, done
+        assert ".ralph/agents/bolt.toml" in done.stderr
+        assert not (repo / "ran").exists()
+    ralph("trust")
+    assert ralph("run", "--ui", "quiet").returncode == 0
+    spec.write_text(spec.read_text() + "# changed\n")
+    assert ralph("run").returncode == 64
+
+
+# -- other conventions
+
+
+def test_an_agent_script_and_its_config_are_not_even_read_before(ralph: Ralph, repo: Path) -> None:
+    (repo / "config").write_text(f"AGENT=amp\ntouch {repo}/ran\n")
+    script(repo / "agents" / "amp.sh", f"touch {repo}/ran")
+    for command in (["run"], ["config"]):
+        done = ralph(*command)
+        assert done.returncode == 64, done
+        assert "agents/amp.sh" in done.stderr
+    for command in (["run", "--dry-run"], ["trust", "--dry-run"], ["doctor"]):
+        done = ralph(*command)
+        assert "agents/amp.sh" in done.stdout, done
+    assert not (repo / "ran").exists()
+    assert ralph("trust").returncode == 0
+    assert not (repo / "ran").exists()
+    ralph("run", "--dry-run")
+    assert (repo / "ran").exists()
+
+
+def test_a_driver_is_not_even_asked_before(ralph: Ralph, repo: Path) -> None:
+    (repo / ".ralphrc").write_text("PLATFORM_DRIVER=mine\nTEST_COMMAND='touch ran'\n")
+    script(repo / ".ralph" / "drivers" / "mine.sh", f"touch {repo}/ran")
+    refused(ralph("run"), repo, "drivers/mine.sh", "touch ran", ".ralphrc:2")
+    assert "drivers/mine.sh" in ralph("run", "--dry-run").stdout
+    assert not (repo / "ran").exists()
+
+
+def test_a_driver_file_that_only_sets_limits_needs_no_trust(ralph: Ralph, repo: Path) -> None:
+    (repo / ".ralphrc").write_text("MAX_CALLS_PER_HOUR=50\nCLAUDE_TIMEOUT_MINUTES=5\n")
+    assert "nothing to allow" in ralph("trust").stdout
+
+
+@pytest.mark.parametrize("line", ["CLAUDE_CODE_CMD=./ran.sh", "export LD_PRELOAD=./evil.so"])
+def test_a_driver_file_that_names_a_program_or_exports_needs_trust(ralph: Ralph, repo: Path, line: str) -> None:
+    script(repo / "ran.sh", f"touch {repo}/ran")
+    (repo / ".ralphrc").write_text(f"PLATFORM_DRIVER=claude\n{line}\n")
+    refused(ralph("run"), repo, ".ralphrc")
+
+
+def test_a_provider_command_of_the_repository_needs_trust_and_one_of_the_user_does_not(
+    ralph: Ralph, repo: Path
+) -> None:
+    script(repo / "wrap.sh", 'touch ran; echo \'{"type":"result","result":"<<<RALPHEX:ALL_TASKS_DONE>>>"}\'')
+    config = repo / ".ralphex" / "config"
+    config.parent.mkdir()
+    config.write_text("claude_command = ./wrap.sh\n")
+    refused(ralph("run"), repo, "claude_command", "./wrap.sh", ".ralphex/config:1", "wrap.sh")
+    own = Path(os.environ["HOME"]) / ".config" / "ralphex" / "config"
+    own.parent.mkdir(parents=True)
+    own.write_text(f"claude_command = {repo}/wrap.sh\n")
+    config.write_text("max_iterations = 1\n")
+    ralph("run")
+    assert (repo / "ran").exists()
+
+
+def test_as_claude_is_no_way_around_it(ralph: Ralph, repo: Path) -> None:
+    (repo / "ralph.yml").write_text(AGENT)
+    done = ralph("as-claude", "-p", "hello", "--output-format", "text")
+    assert done.returncode == 64
+    assert not (repo / "ran").exists()
+
+
+# -- at a terminal
+
+
+def at_terminal(repo: Path, answer: str, *arguments: str) -> tuple[int, str]:
+    """`ralph` on a terminal of its own, with one answer typed when it asks."""
+    parent, child = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ralph", *arguments], cwd=repo, stdin=child, stdout=child, stderr=child
+    )
+    os.close(child)
+    said, answered, end = b"", False, time.monotonic() + 40
+    try:
+        while time.monotonic() < end:
+            if not select.select([parent], [], [], 1.0)[0]:
+                continue
+            try:
+                chunk = os.read(parent, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            said += chunk
+            if not answered and b"[y/N]" in said:
+                os.write(parent, answer.encode())
+                answered = True
+        return process.wait(10), said.decode()
+    finally:
+        process.kill()
+        process.wait()
+        os.close(parent)
+
+
+def test_at_a_terminal_it_asks_and_remembers_the_answer(ralph: Ralph, repo: Path) -> None:
+    (repo / "ralph.yml").write_text(AGENT)
+    code, said = at_terminal(repo, "\n", "run", "--ui", "plain")
+    assert (code, (repo / "ran").exists()) == (64, False), said
+    assert "touch ran" in said
+    code, said = at_terminal(repo, "y\n", "run", "--ui", "plain")
+    assert (code, (repo / "ran").exists()) == (0, True), said
+    assert ralph("run", "--ui", "quiet").returncode == 0
