@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ralph.loop.limits import budget_reached
 from ralph.loop.observe import Observation, add_usage
+from ralph.loop.topics import TopicReader
 from ralph.runners.framing import LineFramer
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.rtf1 import SENTINEL
@@ -76,6 +77,7 @@ class Recorder:
         self.on_tick: Callable[[], None] = lambda: None
         self.budget: tuple[Limits, Usage, float] | None = None
         self._over_since = 0.0
+        self._topics = TopicReader()
         self._aside: tuple[LineFramer, Callable[[str], list[TranscriptEvent]]] | None = None
 
     def stdout(self, chunk: bytes) -> None:
@@ -156,4 +158,4 @@ class Recorder:
     def _take(self, events: list[TranscriptEvent]) -> None:
         if events:
             self.observation.feed(events)
-            self._emit(events)
+            self._emit(self._topics.extend(events))

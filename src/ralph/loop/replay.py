@@ -9,6 +9,7 @@ import msgspec
 from ralph.loop.judge import judge
 from ralph.loop.observe import Observation
 from ralph.loop.signals import Markers
+from ralph.loop.topics import TopicReader
 from ralph.runners.framing import LineFramer
 from ralph.runners.process import Ended, EndKind, describe_status
 from ralph.transcripts import registry
@@ -34,17 +35,21 @@ def replay(
     """
     adapter = SafeAdapter(registry.create(transcript, prompt=prompt))
     seen = Observation(Markers.configured(promise))
+    topics = TopicReader()
     for data, feed in ((err, adapter.feed_stderr), (out, adapter.feed)):
         framer = LineFramer()
         for start in range(0, len(data), _CHUNK):
             batch = [e for line in framer.feed(data[start : start + _CHUNK]) for e in feed(line)]
             seen.feed(batch)
+            batch = topics.extend(batch)
             yield batch, _lines(batch)
         rest = [e for line in framer.flush() for e in feed(line)]
         seen.feed(rest)
+        rest = topics.extend(rest)
         yield rest, _lines(rest)
     last = adapter.flush()
     seen.feed(last)
+    last = topics.extend(last)
     yield last, _lines(last)
     ended = Ended(EndKind.EXITED, describe_status(exit_code), exit_code)
     final: list[TranscriptEvent] = [verdict_event(judge(ended, seen, structured=adapter.structured), seen)]

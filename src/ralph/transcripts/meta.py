@@ -27,11 +27,21 @@ class Kind(StrEnum):
     NOTICE = "notice"
     RUN_END = "run_end"
     VERDICT = "verdict"
+    EVENT = "event"
 
 
 #: Kinds that no agent's transcript may bring in.
 OURS = frozenset(
-    {Kind.RUN_START, Kind.ITERATION_START, Kind.ITERATION_END, Kind.VERIFY, Kind.NOTICE, Kind.RUN_END, Kind.VERDICT}
+    {
+        Kind.RUN_START,
+        Kind.ITERATION_START,
+        Kind.ITERATION_END,
+        Kind.VERIFY,
+        Kind.NOTICE,
+        Kind.RUN_END,
+        Kind.EVENT,
+        Kind.VERDICT,
+    }
 )
 
 
@@ -91,6 +101,11 @@ def parse_error(message: str, line: str) -> Meta:
 def unknown(value: Any) -> Meta:
     """A line of a type that the adapter does not know, kept whole."""
     return _meta(Kind.UNKNOWN, line=value)
+
+
+def topic(topic: str, target: str | None, payload: str) -> Meta:
+    """An `<event>` tag in the agent's words."""
+    return _meta(Kind.EVENT, topic=topic, target=target, payload=payload)
 
 
 def notice(text: str) -> Meta:

@@ -122,6 +122,10 @@ def _meta(fields: dict[str, Any]) -> list[tuple[str, str]]:
             return _verdict(fields)
         case Kind.NOTICE:
             return [("SYS", line) for line in str(fields.get("text")).splitlines()]
+        case Kind.EVENT:
+            target = f" to {fields['target']}" if fields.get("target") else ""
+            payload = " ⏎ ".join(str(fields.get("payload") or "").split("\n"))
+            return [("EVENT", f"{fields.get('topic')}{target}{': ' + payload if payload else ''}")]
         case Kind.RETRY:
             return [("SYS", f"retrying: {fields.get('message')}")]
         case Kind.ERROR:
