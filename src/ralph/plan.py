@@ -58,6 +58,16 @@ class Launch(msgspec.Struct, frozen=True):
     aside: bool = False
 
 
+class Examined(msgspec.Struct, frozen=True):
+    """What `ralph doctor` is told about an agent that is not a spec."""
+
+    version: str | None = None
+    minimum: str | None = None
+    notes: tuple[str, ...] = ()
+    #: why it cannot be used as things are
+    problem: str | None = None
+
+
 class Launcher:
     """Starts an agent that is not a spec: a script, a driver, a provider of another convention."""
 
@@ -97,6 +107,10 @@ class Launcher:
     def fallback_session(self, stdout: Path) -> str | None:
         """The last resort for a session id."""
         return None
+
+    def examine(self) -> Examined:
+        """What can be said about the agent without running it on a prompt."""
+        return Examined()
 
     def help_for(self, outcome: str) -> str | None:
         """What a person should do about an outcome, in the convention's own words."""

@@ -382,6 +382,46 @@ def test_what_the_project_keeps_beside_our_journal_stays_visible_to_git(project:
     assert "runs/" not in listed
 
 
+# -- doctor and agents
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("2.0.76", "2.0.76, none was tested"), ("1.9.9", "1.9.9, too old: at least 2.0.76 is needed")],
+)
+def test_doctor_tells_version_minimum_and_command(project: Project, ralph: Ralph, version: str, expected: str) -> None:
+    project.rc("PLATFORM_DRIVER=claude-code")
+    project.drivers()
+    project.cli("claude", f"echo '{version} (Claude Code)'")
+    told = ralph("doctor").stdout
+    for part in (
+        f"claude-code (Claude Code) {expected}",
+        "driver_min_version: 2.0.76",
+        "stream-json",
+        "a command of its own",
+    ):
+        assert part in told
+
+
+def test_doctor_says_if_the_driver_finds_its_cli_missing(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=picky")
+    text = (DRIVERS / "my-platform.sh").read_text().replace("command -v my-platform &>/dev/null", "return 1")
+    (project.drivers() / "picky.sh").write_text(text)
+    project.cli("my-platform", "exit 0")
+    assert "driver_check_available says that its CLI is not available" in ralph("doctor").stdout
+
+
+def test_agents_shows_the_projects_driver_and_names_the_others(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=opencode")
+    project.drivers()
+    project.cli("opencode", "echo 1.0.5")
+    told = ralph("agents").stdout
+    row = next(line for line in told.splitlines() if " driver " in line)
+    assert row.split() == ["opencode", "1.0.5", "driver", "yes", "yes", "yes", "yes", "yes", "yes", "-", "-"]
+    assert "sessions: its own way, the output, a last resort" in told
+    assert "Other drivers here (--driver NAME): claude-code, cursor, my-platform" in told
+
+
 # -- the example
 
 

@@ -2,10 +2,37 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from ralph.plan import Plan
 
 _COLUMNS = ("thinking", "tools", "usage", "cost", "session", "resume", "tool_list", "model")
 _HEADS = ("think", "tools", "usage", "cost", "session", "resume", "allow-list", "model")
+
+
+def _driver() -> tuple[Plan | None, list[str]]:
+    """The platform driver that a run would use here, if this project has any."""
+    from pathlib import Path
+
+    from ralph.dialects.driver.locate import here
+
+    workdir = Path.cwd()
+    if not here(workdir):
+        return None, []
+    from ralph.cli.run import settle
+    from ralph.dialects.driver.survey import lines
+    from ralph.errors import UsageError
+    from ralph.plan import make_plan
+
+    try:
+        resolved, workdir = settle({}, None)
+        plan = make_plan(resolved, workdir)
+    except UsageError as error:
+        return None, [*lines(workdir, None), f"The project's driver cannot be used: {error}"]
+    return plan, lines(workdir, plan)
 
 
 @click.command("agents", context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,6 +52,12 @@ def agents_command(as_json: bool) -> None:
     from ralph.agents.survey import survey
 
     rows = survey()
+    plan, told = _driver()
+    if plan is not None:
+        from ralph.dialects.driver.survey import row as driver_row
+
+        found_row = driver_row(plan)
+        rows = [*rows, found_row] if found_row is not None else rows
     for warning in registry.warnings():
         click.echo(f"warning: {warning}", err=True)
     if as_json:
@@ -43,6 +76,8 @@ def agents_command(as_json: bool) -> None:
         if row.file is not None:
             instead = ", in place of the built-in one" if row.replaces else ""
             click.echo(f"{row.name} is yours: {row.file}{instead}")
+    for line in told:
+        click.echo(line)
     click.echo("Any other program: --agent-cmd 'COMMAND', or `agent: custom` in ralph.yml.")
     missing = [row for row in rows if row.path is None and row.install]
     if missing:

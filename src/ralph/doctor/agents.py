@@ -14,7 +14,7 @@ from ralph.agents.login import Login, login
 from ralph.agents.spec import PYTHON
 from ralph.agents.versions import Standing, standing
 from ralph.errors import UsageError
-from ralph.plan import Plan, plan_for
+from ralph.plan import Examined, Plan, plan_for
 
 if TYPE_CHECKING:
     from ralph.agents.spec import AgentSpec
@@ -96,7 +96,7 @@ def _planned(plan: Plan, resolved: Resolved, *, answers: bool, chosen: bool) -> 
     if plan.spec is not None:
         known = _known(plan.spec, plan.base[0], plan.version, answers=answers)
     else:
-        known = AgentCheck(plan.agent, plan.title, plan.base[0], plan.version, Standing.UNKNOWN, answers=answers)
+        known = _hosted(plan, answers=answers)
     told_elsewhere = {*resolved.warnings, *registry.warnings()}
     return msgspec.structs.replace(
         known,
@@ -106,6 +106,23 @@ def _planned(plan: Plan, resolved: Resolved, *, answers: bool, chosen: bool) -> 
         transcript=plan.transcript,
         env=plan.invocation.env,
         warnings=[w for w in plan.resolved.warnings if w not in told_elsewhere],
+    )
+
+
+def _hosted(plan: Plan, *, answers: bool) -> AgentCheck:
+    """An agent of the user's own, or of another convention."""
+    told = plan.launcher.examine() if plan.launcher else Examined()
+    version = told.version or plan.version
+    return AgentCheck(
+        plan.agent,
+        plan.title,
+        plan.base[0],
+        version,
+        standing(version, (), told.minimum),
+        answers=answers,
+        minimum=told.minimum,
+        notes=told.notes,
+        problem=told.problem,
     )
 
 
