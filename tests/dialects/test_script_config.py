@@ -82,6 +82,20 @@ def test_a_name_is_no_path(ralph: Ralph, repo: Path, name: str) -> None:
     assert "config:1: AGENT: expected the name of a script in agents/" in result.stderr
 
 
+def test_a_name_does_not_lead_outside_by_a_link(
+    ralph: Ralph, repo: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = write(tmp_path_factory.mktemp("elsewhere"), says(f"say: {DONE}"), config=None)
+    write(repo, name="here")
+    (repo / "agents" / "fake.sh").symlink_to(elsewhere)
+    result = ralph("run")
+    assert result.returncode == 64
+    assert "config:1: AGENT: agents/fake.sh (config:1) is a link to a place outside" in result.stderr
+    (repo / "config").unlink()
+    assert "is a link to a place outside" in ralph("run", "--agent-script", "fake").stderr
+    assert ralph("run", "--agent-script", "agents/fake.sh").returncode == 0
+
+
 def test_all_mistakes_are_told_at_once(ralph: Ralph, repo: Path) -> None:
     write(repo, config="DEFAULT_MAX_ITERATIONS=many\nMAX_RETRIES=-1\n")
     write(repo, name="other", config=None)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 from agent_scripts import DONE, iteration, metas, outcomes, says, texts, write
 
-from processes import nothing_left_behind
+from processes import eventually, nothing_left_behind
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable
     from pathlib import Path
 
@@ -163,6 +165,20 @@ def test_a_process_that_holds_the_output_does_not_hold_the_iteration(
     assert result.returncode == 0, result.stdout
     assert time.monotonic() - began < 15
     assert "left processes behind" in result.stdout
+
+
+def test_an_interrupt_ends_all_of_it_in_order(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "agent_invoke() { echo 'say: working'; touch started; sleep 300; }\nagent_post_iteration() { log after; }\n"
+    write(repo, body)
+    with nothing_left_behind(monkeypatch):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ralph", "run"], cwd=repo, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+        assert eventually((repo / "started").exists, 20)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+    assert outcomes(repo) == ["interrupted"]
+    assert "after" in texts(repo, "SYS")
 
 
 def test_a_program_that_vanishes_between_iterations_is_told(ralph: Ralph, repo: Path) -> None:

@@ -47,6 +47,11 @@ def executables(found: Found, workdir: Path) -> list[Path]:
     return [path for path in (found.path, *(named or scripts)) if path.is_relative_to(workdir)]
 
 
+def leads_out(script: Path, root: Path) -> bool:
+    """Whether what a name stands for lies elsewhere. Where a path may be given, it may lead anywhere."""
+    return not script.resolve().is_relative_to(root.resolve())
+
+
 def _agent(result: FileLayer, root: Path, values: dict[str, str], lines: dict[str, int]) -> None:
     """The script that AGENT names; the environment is stronger than the file."""
     name, origin = os.environ.get("AGENT", ""), "AGENT"
@@ -63,6 +68,9 @@ def _agent(result: FileLayer, root: Path, values: dict[str, str], lines: dict[st
         result.problem(
             lines.get("AGENT", 1), f"AGENT: expected the name of a script in agents/, not '{name}' ({origin})"
         )
+        return
+    if leads_out(root / "agents" / f"{name}.sh", root):
+        result.problem(lines.get("AGENT", 1), f"AGENT: agents/{name}.sh ({origin}) is a link to a place outside")
         return
     result.values["agent_script"], result.origins["agent_script"] = f"agents/{name}.sh", origin
 

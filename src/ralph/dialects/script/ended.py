@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -36,8 +37,9 @@ class Status(msgspec.Struct, frozen=True):
         return "extracted" in self.facts
 
     def number(self, name: str) -> int | None:
-        text = self.facts.get(name, "").strip().removesuffix("%")
-        return int(text) if text.isascii() and text.isdigit() else None
+        """Scripts reckon with awk and jq: `45`, `45.3`, `45%`; anything else is no number."""
+        found = re.fullmatch(r"(\d{1,15})(\.\d*)? ?%?", self.facts.get(name, "").strip(), re.ASCII)
+        return int(found.group(1)) if found else None
 
 
 def hook_notices(status: Status, shown: str) -> list[TranscriptEvent]:

@@ -11,6 +11,7 @@ import msgspec
 
 from ralph.agents import registry
 from ralph.agents.spec import Delivery, Invocation
+from ralph.dialects.script.config import leads_out
 from ralph.dialects.script.ended import Status, context_notice, hook_notices
 from ralph.dialects.script.probe import HERE, REQUIRED, Place, assigned, bash, look
 from ralph.dialects.script.response import ResponseReader, Unseen
@@ -159,13 +160,16 @@ def _locate(resolved: Resolved, workdir: Path) -> Path:
     places = [base] if base is not None else [Path.cwd(), workdir]
     written = Path(wanted).expanduser()
     tried = [place / written for place in places]
-    if "/" not in wanted and not wanted.endswith(".sh"):
+    by_name = "/" not in wanted and not wanted.endswith(".sh")
+    if by_name:
         tried += [place / folder / f"{wanted}.sh" for place in places for folder in ("agents", ".ralph/agents")]
     found = next((path for path in tried if path.is_file()), None)
     if found is None:
         there = sorted(path.stem for path in (tried[-1].parent).glob("*.sh"))
         hint = f"{nearest(written.stem, there)}; there are: {', '.join(there)}" if there else ""
         raise UsageError(f"there is no agent script {os.path.relpath(tried[0], workdir)} ({origin}){hint}")
+    if by_name and leads_out(found, found.parent):
+        raise UsageError(f"the agent script {wanted} ({origin}) is a link to a place outside: name it by its path")
     return Path(os.path.abspath(found))  # noqa: PTH100 - links stay as named
 
 
@@ -221,7 +225,7 @@ def _view(resolved: Resolved, spec: AgentSpec | None, script: Path, shown: str) 
     wanted = resolved.settings.transcript
     if wanted != transcripts.AUTO:
         return View(transcripts.canonical(wanted), "asked for")
-    name = spec.invocation[-1].transcript if spec else "plain"
+    name = next((i.transcript for i in spec.invocation if i.transcript != "plain"), "plain") if spec else "plain"
     # Every structured format of theirs has to be asked for by a flag with this word in it.
     if spec is not None and name != "plain" and "json" in script.read_text("utf-8", "replace"):
         return View(name, f"what {spec.title} writes, which {shown} runs", guessed=True)
