@@ -129,7 +129,8 @@ def test_the_prompt_comes_by_flag_or_on_stdin_and_claudes_flags_are_ignored(
     ("variables", "flags", "there", "absent"),
     [
         ({"CODEX_MODEL": "gpt-x"}, (), ["-m", "gpt-x", "--dangerously-bypass-approvals-and-sandbox"], "--sandbox"),
-        ({"CODEX_MODEL": "gpt-x"}, ("--model", "gpt-y"), ["-m", "gpt-x"], "gpt-y"),
+        ({"CODEX_MODEL": "gpt-x"}, ("--model", "gpt-y"), ["-m", "gpt-y"], "gpt-x"),
+        ({"CODEX_MODEL": "gpt-x"}, ("--model", "opus"), ["-m", "gpt-x"], "opus"),
         ({}, ("--model", "gpt-y"), ["-m", "gpt-y"], "--sandbox"),
         ({}, ("--model", "opus"), ["exec"], "opus"),
         ({"CODEX_SANDBOX": "read-only"}, (), ["--sandbox", "read-only"], "--dangerously-bypass-approvals-and-sandbox"),

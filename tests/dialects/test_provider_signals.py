@@ -80,6 +80,18 @@ def test_without_structure_only_the_last_line_counts() -> None:
     assert read("the end", "<<<RALPHEX:COMPLETED>>>", "", structured=False)[0] is Signal.COMPLETE
 
 
+@pytest.mark.parametrize("size", [1, 2, 5, 11, 20])
+def test_a_signal_that_a_wrapper_cut_into_lines_counts(size: int) -> None:
+    """A newline behind every fragment: so some wrappers write a model's words."""
+    words = "All is done. <<<RALPHEX:ALL_TASKS_DONE>>>"
+    assert read(*(words[at : at + size] for at in range(0, len(words), size)))[0] is Signal.COMPLETE
+    assert read("if a <", "b then c <<", "2 and <<<RALPHEX:", "no")[0] is Signal.NONE
+
+
+def test_words_that_a_wrapper_joined_to_a_signal_do_not_hide_it() -> None:
+    assert read("Task 3 is done.<<<RALPHEX:ALL_TASKS_DONE>>>Summary: all tests pass")[0] is Signal.COMPLETE
+
+
 def test_a_question_is_told_with_its_answers() -> None:
     signal, why = read(
         '<<<RALPHEX:QUESTION>>>\n{"question": "Which database?",\n "options": ["A", "B"]}', "<<<RALPHEX:END>>>"

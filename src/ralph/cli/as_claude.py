@@ -35,8 +35,8 @@ def as_claude_command(arguments: tuple[str, ...]) -> int:
 
     The prompt is -p or stdin. Flags that only Claude has are ignored. --output-format is stream-json [default],
     json or text. The agent is --agent, RALPH_AGENT, ralph.yml or the first one that is installed; its model is
-    CODEX_MODEL, GEMINI_MODEL and so on by its name, or --model. CODEX_SANDBOX is Codex's sandbox [default:
-    danger-full-access]; CODEX_VERBOSE=1 shows its commands, too.
+    --model (unless that is Claude's), or CODEX_MODEL, GEMINI_MODEL and so on by its name. CODEX_SANDBOX is
+    Codex's sandbox [default: danger-full-access]; CODEX_VERBOSE=1 shows its commands, too.
 
     The exit code is the agent's own, and never 0 after an error.
     """
@@ -102,14 +102,12 @@ def _plan(asked: Asked) -> Plan:
 
 
 def _model(asked: Asked, agent: str, configured: str | None) -> str | None:
-    """The agent's own variable, then the flag; a model of Claude's means nothing to another agent."""
-    own = os.environ.get(_variable(agent)) if agent != "auto" else None
-    if own:
-        return own
-    if asked.model and agent != "claude" and asked.model.startswith(_CLAUDES):
-        click.echo(f"ralph as-claude: --model {asked.model} is Claude's; the agent uses its own", err=True)
-        return configured
-    return asked.model or configured
+    """The flag, then the agent's own variable; a model of Claude's means nothing to another agent."""
+    named = asked.model
+    if named and agent != "claude" and named.startswith(_CLAUDES):
+        click.echo(f"ralph as-claude: --model {named} is Claude's; the agent uses its own", err=True)
+        named = None
+    return named or (os.environ.get(_variable(agent)) if agent != "auto" else None) or configured
 
 
 def _variable(agent: str) -> str:

@@ -21,6 +21,9 @@ _BLOCKS = frozenset({"QUESTION", "PLAN_DRAFT"})
 
 _SIGNAL = re.compile(r"<<<RALPHEX:([A-Z_]+)>>>")
 _END = "<<<RALPHEX:END>>>"
+#: A line that ends within a signal: some wrappers put a newline behind every fragment of a model's words.
+_CUT = re.compile(r"(?:<{1,3}|<<<R(?:A(?:L(?:P(?:H(?:E(?:X)?)?)?)?)?)?|<<<RALPHEX:[A-Z_]*>{0,2})$")
+_LONGEST_CUT = 4096
 #: What people and models put around a line that is meant as it stands.
 _DECORATION = " \t*_`>#-.!:"
 #: How much of a question or a draft is kept.
@@ -54,6 +57,7 @@ class RalphexReader:
         self._fence = ""
         self._signal = ""
         self._block: _Block | None = None
+        self._cut = ""
         self.question = ""
 
     def boundary(self) -> None:
@@ -64,18 +68,20 @@ class RalphexReader:
         self._usual.feed(text)
         if self._boundary and text.strip():
             self._begin()
-        if (
-            not self._block
-            and not self._fence
-            and "<<<RALPHEX:" not in text
-            and "```" not in text
-            and "~~~" not in text
-        ):
+        if not (self._block or self._fence or self._cut) and not _is_of_interest(text):
             if text.strip():
                 self._last = ""  # only a signal's line is of interest
             return
         for line in text.split("\n"):
-            self._line(line)
+            self._whole(line)
+
+    def _whole(self, line: str) -> None:
+        """A line, put together again where a signal was cut in two."""
+        whole, self._cut = self._cut + line, ""
+        if len(whole) <= _LONGEST_CUT and self._block is None and _CUT.search(whole):
+            self._cut = whole
+        else:
+            self._line(whole)
 
     def _line(self, line: str) -> None:
         if self._block is not None:
@@ -146,6 +152,10 @@ class RalphexReader:
         return claim if objection is None else Claim(Signal.NONE, f"{claim.why}, but {objection}")
 
 
+def _is_of_interest(text: str) -> bool:
+    return "<<<" in text or "```" in text or "~~~" in text or text.rstrip().endswith("<")
+
+
 def signal_of(line: str) -> str:
     """The signal that this line gives: alone in it, or at its beginning or end and not in quotes."""
     known = [m for m in _SIGNAL.finditer(line) if m.group(1) in _DONE | _OF_OTHER_PROMPTS | _FAILED.keys()]
@@ -153,6 +163,8 @@ def signal_of(line: str) -> str:
         before, after = line[: found.start()].strip(_DECORATION), line[found.end() :].strip(_DECORATION)
         if not before and not after:
             return found.group(1)
+        if line[found.end() : found.end() + 1].isalnum():
+            after = ""  # the next piece of text, which some wrappers join without a newline
         quoted = line[: found.start()].endswith(("`", '"', "'")) or line[found.end() :].startswith(("`", '"', "'"))
         if not quoted and (not before or not after):
             return found.group(1)
