@@ -24,7 +24,7 @@ def measure(*, quick: bool) -> list[Row]:
         custom_agent(root / "repo", program)
         bare = _bare(root, program, count)
         ours = run_timed(
-            ralph("run", str(count), "--max-failures", "0", "--ui", "plain"),
+            ralph("run", str(count), "--max-failures", "0", "--stuck-after", "0", "--ui", "plain"),
             root / "repo",
             env=environment(root),
             stdout=root / "screen",

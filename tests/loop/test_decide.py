@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ralph.loop.decide import EXIT_CODES, End, Facts, Step, decide, is_failure
+from ralph.loop.decide import EXIT_CODES, End, Facts, Policy, Step, decide, is_failure
 from ralph.loop.judge import Outcome, Verdict
 from ralph.loop.limits import Limits
 from ralph.loop.signals import Claim, Signal
@@ -28,7 +28,7 @@ def facts(outcome: Outcome = Outcome.OK, signal: Signal = Signal.NONE, why: str 
 
 
 def step(given: Facts, confirmations: int = 1, **limits: Any) -> Step:
-    return decide(given, Limits(**limits), confirmations)
+    return decide(given, Policy(Limits(**limits), confirmations))
 
 
 def test_the_exit_codes_are_those_of_the_contract() -> None:
@@ -114,15 +114,6 @@ def test_budgets(limits: dict[str, Any], reached: bool) -> None:
 
 def test_an_unknown_cost_reaches_no_limit() -> None:
     assert step(facts(usage=Usage()), cost=0.01, tokens=1).end is None
-
-
-def test_a_busy_provider_is_given_more_time_each_time() -> None:
-    pauses = [step(facts(Outcome.RATE_LIMITED, failures_in_a_row=n), failures=0).pause for n in (1, 2, 3, 20)]
-    assert pauses == sorted(pauses)
-    assert pauses[0] > 0
-    assert pauses[1] == 2 * pauses[0]
-    assert pauses[3] <= 3600
-    assert step(facts(Outcome.FAILED)).pause == 0
 
 
 @pytest.mark.parametrize(

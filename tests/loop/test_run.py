@@ -96,7 +96,7 @@ def test_what_was_left_behind_is_told(run: Run) -> None:
 
 def test_ralph_itself_does_not_collect_descriptors(run: Run, repo: Path) -> None:
     count = "ls /proc/$(grep -o '\"pid\": *[0-9]*' .ralph/latest/run.json | grep -o '[0-9]*')/fd | wc -l"
-    run(f"{count} >> .git/counts; echo x", "6", "--verify", "true")
+    run(f"{count} >> .git/counts; echo x", "6", "--verify", "true", "--stuck-after", "0")
     counts = (repo / ".git" / "counts").read_text().split()
     assert len(counts) == 6
     assert len(set(counts)) == 1

@@ -162,7 +162,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "agents",
-        "The agent, and those that take over while it is limited, separated by commas.",
+        "The agent, and those that take over while it is limited, separated by commas [default: --agent alone].",
         ("--agents",),
         "NAMES",
         ("cli.agents",),
@@ -487,9 +487,15 @@ NOT_ACTED_ON: frozenset[str] = frozenset(
         "core", "hats", "events", "memories", "tasks", "skills", "hooks", "features", "RObot", "tui", "verbose",
         "backpressure", "cli.default_mode", "cli.idle_timeout_secs", "event_loop.starting_event",
         "event_loop.required_events", "event_loop.cancellation_promise", "event_loop.persistent",
-        "event_loop.enforce_hat_scope", "event_loop.context_window_tokens",
+        "event_loop.enforce_hat_scope", "event_loop.context_window_tokens", "event_loop.checkpoint_interval",
+        # of the first version of that tool
+        "checkpoint_interval", "git_checkpoint", "archive_prompts", "enable_metrics", "metrics_interval", "dry_run",
+        "iteration_telemetry", "output_preview_length", "context_window", "context_threshold", "max_prompt_size",
+        "allow_unsafe_paths", "suppress_warnings", "_suppress_warnings", "project",
     }
 )  # fmt: skip
+#: The same below `adapters.NAME`.
+ADAPTER_NOT_ACTED_ON = frozenset({"max_retries", "args", "env", "tool_permissions"})
 
 #: Settings that choose an agent of another convention's kind.
 HOSTED: tuple[str, ...] = ("agent_script", "claude_command", "driver")

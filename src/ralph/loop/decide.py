@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph.config.durations import format_duration
+from ralph.config.settings import OnLimit
+from ralph.loop.breaker import Breaker, State, Thresholds
 from ralph.loop.judge import NEEDS_PERSON, Outcome, Verdict
 from ralph.loop.limits import Limits, budget_reached
 from ralph.loop.signals import Signal
+from ralph.loop.waits import ACCOUNT, Limit, Patience, Wait, at
 
 if TYPE_CHECKING:
     from ralph.transcripts.events import Usage
@@ -48,11 +53,6 @@ _HELP = {
     Outcome.QUESTION: "the agent waits for an answer: put it into the prompt",
 }
 
-#: Tried again after a pause that doubles each time.
-_TRANSIENT = frozenset({Outcome.RATE_LIMITED, Outcome.OVERLOADED})
-_FIRST_PAUSE = 2.0
-_LONGEST_PAUSE = 300.0
-
 
 class Facts(msgspec.Struct, frozen=True):
     """What is known after an iteration."""
@@ -69,23 +69,39 @@ class Facts(msgspec.Struct, frozen=True):
     elapsed: float
     #: how many checks agreed, when a claim was accepted
     checks: int = 0
+    #: how many iterations so far ran into limits, and do not count
+    uncounted: int = 0
+    #: seconds since the epoch
+    now: float = 0.0
+    #: the limit that this iteration ran into
+    limit: Limit | None = None
+    breaker: Breaker = Breaker()
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Go on (`end` is None), after `pause` seconds, or end."""
+    """Go on (`end` is None), after a wait if there is one, or end."""
 
     end: End | None
     reason: str
-    pause: float = 0.0
+    wait: Wait | None = None
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """What the user wants, as far as decisions depend on it."""
+
+    limits: Limits = Limits()
+    confirmations: int = 1
+    patience: Patience = Patience()
+    thresholds: Thresholds = Thresholds()
 
 
 def is_failure(verdict: Verdict, trespass: str | None) -> bool:
     return verdict.outcome is not Outcome.OK or trespass is not None
 
 
-def decide(facts: Facts, limits: Limits, confirmations: int) -> Step:
+def decide(facts: Facts, policy: Policy) -> Step:
     """Being done comes before every limit: done in the last allowed iteration is done."""
-    verdict = facts.verdict
+    verdict, limits, confirmations = facts.verdict, policy.limits, policy.confirmations
     if verdict.outcome is Outcome.INTERRUPTED:
         return _interrupted(verdict)
     if verdict.completed and facts.rejected is None and facts.claims_in_a_row >= confirmations:
@@ -95,6 +111,8 @@ def decide(facts: Facts, limits: Limits, confirmations: int) -> Step:
         return Step(End.REPLAN, verdict.completion_why)
     if verdict.outcome is Outcome.FAILED and verdict.claim.signal is Signal.FAILED:
         return Step(End.FAILED, verdict.why)
+    if facts.limit is not None:
+        return _limited(facts, facts.limit, policy)
     if verdict.outcome in NEEDS_PERSON:
         return Step(End.NEEDS_PERSON, f"{verdict.why} — {_HELP[verdict.outcome]}")
     if limits.failures and facts.failures_in_a_row >= limits.failures:
@@ -103,13 +121,59 @@ def decide(facts: Facts, limits: Limits, confirmations: int) -> Step:
     budget = budget_reached(limits, facts.usage, facts.elapsed)
     if budget:
         return Step(End.LIMIT, budget + _not_done(facts, confirmations))
-    if limits.iterations and facts.iteration >= limits.iterations:
+    if limits.iterations and facts.iteration - facts.uncounted >= limits.iterations:
         used = "the 1 iteration is" if limits.iterations == 1 else f"all {limits.iterations} iterations are"
         return Step(End.LIMIT, f"{used} used up{_not_done(facts, confirmations)}")
-    pause = 0.0
-    if verdict.outcome in _TRANSIENT:
-        pause = min(_FIRST_PAUSE * 2 ** max(0, facts.failures_in_a_row - 1), _LONGEST_PAUSE)
-    return Step(None, _why_not_done(facts, confirmations), pause)
+    if facts.breaker.state is State.OPEN:
+        return _stuck(facts, policy)
+    return Step(None, _why_not_done(facts, confirmations))
+
+
+def _limited(facts: Facts, limit: Limit, policy: Policy) -> Step:
+    """The provider did not let it work: wait, let another agent go on, or end and say what a person has to do."""
+    verdict, patience, now = facts.verdict, policy.patience, facts.now
+    what = f"{verdict.outcome}: {verdict.why}"
+    known = f"it ends at {at(limit.until, now)}" if limit.told else "it was not said when it ends"
+    budget = budget_reached(policy.limits, facts.usage, facts.elapsed)
+    if budget:
+        return Step(End.LIMIT, f"{budget}; not complete: {what}")
+    if patience.on_limit is OnLimit.STOP and verdict.outcome in ACCOUNT:
+        return Step(End.NEEDS_PERSON, f"{what} — {known}: run again then (--on-limit wait would wait for it)")
+    if limit.relief is not None:
+        return Step(None, f"{what}; {known}: {limit.relief} takes over")
+    if math.isinf(limit.next_at):
+        return Step(End.NEEDS_PERSON, f"{what} — {_HELP[Outcome.QUOTA]}")
+    if patience.retries and limit.guesses > patience.retries:
+        tries = f"{limit.guesses} iterations in a row, since iteration {limit.since}"
+        return Step(End.FAILED, f"the provider let none of {tries}, get through; the last one: {what}")
+    wait = Wait(limit.next_at - now, limit.next_at, what)
+    late = too_late(wait, policy.limits, facts.elapsed)
+    if late is not None:
+        return late
+    if patience.longest and wait.seconds > patience.longest:
+        longest = format_duration(patience.longest)
+        return Step(
+            End.NEEDS_PERSON, f"{what} — {known}, which is a longer wait than {longest} (--max-wait): run again then"
+        )
+    return Step(None, f"{what}; next try at {at(wait.until, now)}", wait)
+
+
+def too_late(wait: Wait, limits: Limits, elapsed: float) -> Step | None:
+    """Nobody waits for a moment at which the run must have ended."""
+    if not limits.runtime or elapsed + wait.seconds < limits.runtime:
+        return None
+    until = f"waiting for {format_duration(wait.seconds)} would pass the run time of {format_duration(limits.runtime)}"
+    return Step(End.LIMIT, f"{until}; not complete: {wait.why}")
+
+
+def _stuck(facts: Facts, policy: Policy) -> Step:
+    why = f"stuck: {facts.breaker.why}"
+    if not policy.thresholds.auto_reset:
+        return Step(End.STUCK, why + _not_done(facts, policy.confirmations))
+    cooldown = policy.thresholds.cooldown
+    wait = Wait(cooldown, facts.now + cooldown, why)
+    late = too_late(wait, policy.limits, facts.elapsed)
+    return late or Step(None, f"{why}; one more try after a cool-down", wait)
 
 
 def _verified(checks: int) -> str:

@@ -21,6 +21,7 @@ class Limits(msgspec.Struct, frozen=True):
     cost: float = 0.0
     tokens: int = 0
     failures: int = 5
+    calls_per_hour: int = 0
 
 
 def budget_reached(limits: Limits, usage: Usage, elapsed: float) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from typing import Any
 
@@ -83,6 +84,8 @@ class Observation:
         self.message: SignalReader = FinalMessage(markers) if isinstance(markers, Markers) else markers
         self.spoke = False
         self.last_words = ""
+        self._answer = 0  # of the words since anything else happened, however they came in pieces
+        self._new_answer = False
         self.plan = ""
         self.tools = ToolCounts()
         self.tool_names: Counter[str] = Counter()
@@ -106,6 +109,11 @@ class Observation:
         """The usage, with its cost by the price table if the agent names none."""
         return msgspec.structs.replace(self.usage, cost_usd=self.cost.usd)
 
+    @property
+    def answer(self) -> str | None:
+        """Equal for equal final messages; None if there were no words."""
+        return f"{self._answer:08x}" if self.spoke else None
+
     def feed(self, events: list[TranscriptEvent]) -> None:
         for event in events:
             kind = type(event)
@@ -123,12 +131,19 @@ class Observation:
             if text and not text.isspace():
                 self.spoke = True
                 self.retrying = None
+                if self._new_answer:
+                    self._answer, self._new_answer = 0, False
+                self._answer = zlib.crc32(text.encode("utf-8", "surrogatepass"), self._answer)
                 self.last_words = text if len(text) <= _TAIL else text[-_TAIL:]
         elif event.tag is Tag.THINK:
             if not self.plan:
                 self.plan = event.text.strip().partition("\n")[0][:200]
         elif event.tag in (Tag.PROMPT, Tag.USER):
-            self.message.boundary()
+            self._boundary()
+
+    def _boundary(self) -> None:
+        self.message.boundary()
+        self._new_answer = True
 
     def _other(self, event: TranscriptEvent) -> None:
         match event:
@@ -137,7 +152,7 @@ class Observation:
                 self.retrying = None
                 self.tool_names[tool.name] += 1
                 self.open_tools[tool.id] = tool.name
-                self.message.boundary()
+                self._boundary()
             case ToolEnd(tool=tool):
                 if self.open_tools.pop(tool.id, None) is None and tool.name:
                     self.tool_names[tool.name] += 1
@@ -149,7 +164,7 @@ class Observation:
                     case _:
                         self.tools.unknown += 1
                 self.tool_ms += tool.duration_ms or 0
-                self.message.boundary()
+                self._boundary()
             case UsageEvent(usage=usage):
                 self.told = add_usage(self.told, usage)
                 if self._before is not None:

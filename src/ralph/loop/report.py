@@ -10,6 +10,7 @@ import msgspec
 
 from ralph.config.durations import format_duration
 from ralph.loop.observe import known_total
+from ralph.loop.waits import at
 from ralph.transcripts.events import Meta, Usage
 from ralph.transcripts.meta import Kind
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.journal.layout import RunPaths
+    from ralph.loop.breaker import Breaker
     from ralph.loop.costs import RunCosts
     from ralph.loop.decide import Step
     from ralph.loop.limits import Limits
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from ralph.loop.progress import Changes
     from ralph.loop.run import Finished
     from ralph.loop.verify import Check
+    from ralph.loop.waits import Wait
     from ralph.plan import Plan
     from ralph.transcripts.base import Capabilities
 
@@ -40,6 +43,7 @@ def run_start(plan: Plan, run_id: str, limits: Limits) -> Meta:
             "transcript": plan.transcript,
             "cwd": str(plan.workdir),
             "limits": describe_limits(limits),
+            **({"relief": [other.agent for other in plan.relief]} if plan.relief else {}),
         }
     )
 
@@ -52,6 +56,8 @@ def describe_limits(limits: Limits) -> str:
         parts.append(f"${limits.cost:g}")
     if limits.tokens:
         parts.append(f"{limits.tokens:,} tokens")
+    if limits.calls_per_hour:
+        parts.append(f"{plural(limits.calls_per_hour, 'call')} an hour")
     failures = plural(limits.failures, "failure") if limits.failures else "any number of failures"
     parts.append(f"{failures} in a row")
     return ", ".join(parts)
@@ -61,19 +67,24 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def iteration_start(number: int, maximum: int, prompt: str, source: str) -> Meta:
+def iteration_start(number: int, maximum: int, prompt: str, source: str, plan: Plan, *, relief: bool) -> Meta:
+    """`relief`: the agent is not the run's first choice."""
     return Meta(
         {
             "kind": Kind.ITERATION_START.value,
             "n": number,
             "max": maximum,
+            "agent": plan.agent,
+            **({"relief": True} if relief else {}),
             "prompt_chars": len(prompt),
             "prompt_from": source,
         }
     )
 
 
-def iteration_end(finished: Finished, step: Step, capabilities: Capabilities) -> Meta:
+def iteration_end(
+    finished: Finished, step: Step, capabilities: Capabilities, breaker: Breaker, *, counted: bool
+) -> Meta:
     """The verdict, and the PLAN, ACTIONS and REPORT callouts as far as the transcript supports them."""
     verdict, seen = finished.verdict, finished.seen
     fields: dict[str, Any] = {
@@ -94,6 +105,8 @@ def iteration_end(finished: Finished, step: Step, capabilities: Capabilities) ->
         "files": len(finished.changes.files),
         "commits": finished.changes.commits,
         "progress": describe_changes(finished.changes),
+        "counted": None if counted else False,
+        "breaker": msgspec.to_builtins(breaker) or None,
         "next": f"{step.end.replace('_', ' ') if step.end else 'going on'}: {step.reason}",
     }
     if capabilities.supports_roles and seen.plan:
@@ -147,6 +160,18 @@ def describe_changes(changes: Changes) -> str:
     return ", ".join(parts) or "changed"
 
 
+def wait(pause: Wait, now: float) -> Meta:
+    return Meta(
+        {
+            "kind": Kind.WAIT.value,
+            "until": round(pause.until, 3),
+            "seconds": round(pause.seconds, 3),
+            "at": at(pause.until, now),
+            "why": pause.why,
+        }
+    )
+
+
 def verify(check: Check, *, baseline: bool, note: str | None) -> Meta:
     fields = {
         "kind": Kind.VERIFY.value,
@@ -172,7 +197,7 @@ def run_end(
     assert step.end is not None
     summary = {
         "Why": step.reason,
-        "Iterations": str(facts["iterations"]),
+        "Iterations": _iterations(facts["iterations"], facts["uncounted"]),
         "Time": format_duration(facts["seconds"]),
         "Tokens": "unknown"
         if tokens is None
@@ -197,6 +222,10 @@ def run_end(
             "summary": summary,
         }
     )
+
+
+def _iterations(number: int, uncounted: int) -> str:
+    return f"{number} ({uncounted} of them ran into limits and do not count)" if uncounted else str(number)
 
 
 def _files(changes: Changes | None) -> str:

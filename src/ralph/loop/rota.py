@@ -64,7 +64,8 @@ class Rota(msgspec.Struct, frozen=True):
         chosen = rota.choose(now)
         free = rota.posts[chosen].until <= now
         return rota, Limit(
-            until=rota.posts[chosen].until,
+            until=until,
+            next_at=rota.posts[chosen].until,
             told=told is not None,
             guesses=guesses,
             since=since,

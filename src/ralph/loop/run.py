@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import random
 import time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ralph import trust
-from ralph.config.durations import format_duration
 from ralph.errors import RalphError, RunError, UsageError
-from ralph.loop import costs, progress, report
-from ralph.loop.decide import EXIT_CODES, End, Facts, Step, decide, is_failure
+from ralph.loop import breaker, costs, progress, report, waits
+from ralph.loop.calls import Calls
+from ralph.loop.decide import EXIT_CODES, End, Facts, Policy, Step, decide, is_failure, too_late
 from ralph.loop.gates import Gates
 from ralph.loop.judge import Verdict, judge
 from ralph.loop.limits import Limits
 from ralph.loop.observe import Observation, add_usage, known_total
+from ralph.loop.pause import hold
 from ralph.loop.record import Recorder
+from ralph.loop.rota import Rota
 from ralph.loop.sessions import Sessions, session_of, usage_is_cumulative
 from ralph.loop.signals import Markers
 from ralph.plan import SessionMode
@@ -76,19 +79,29 @@ class Loop:
             settings.max_cost,
             settings.max_tokens,
             settings.max_failures,
+            settings.max_calls_per_hour,
+        )
+        self.policy = Policy(
+            self.limits, settings.confirmations, waits.Patience.of(settings), breaker.Thresholds.of(settings)
         )
         self.markers = Markers.configured(settings.completion_promise)
-        self.deadlines = deadlines_of(plan)
         self.started = time.monotonic()
         self.usage = Usage()
         self.usage_missing = 0
         self.costs = costs.RunCosts()
-        self.cost_of = costs.pricing(plan)
         self.failures = 0
         self.claims = 0
         self.iteration = 0
         self._capabilities = Capabilities()
-        self.sessions = Sessions(plan.session_mode, settings.session_expiry)
+        self.crew = (plan, *plan.relief)
+        self._sessions = [Sessions(one.session_mode, settings.session_expiry) for one in self.crew]
+        self.rota = Rota.of(tuple(one.agent for one in self.crew))
+        self.turn = 0
+        self.calls = Calls(settings.max_calls_per_hour)
+        self.breaker = breaker.Breaker()
+        self.uncounted = 0
+        self._random = random.Random(journal.paths.run_id)
+        self._take_turn(0)
         self.gates = Gates(plan, supervisor, self.emit, self._show_check)
 
     # -- the whole
@@ -105,13 +118,23 @@ class Loop:
 
     def _iterate(self) -> Step | None:
         """One iteration and what follows from it; None: go on."""
+        self._take_turn(self.rota.choose(time.time()))
         self.iteration += 1
+        notes = list(self.gates.notes)
         finished = self._run_agent()
         verdict = finished.verdict
         trespass = self.gates.trespass(finished.changes)
         rejected = (trespass or self.gates.reject()) if verdict.completed else None
-        self.failures = self.failures + 1 if is_failure(verdict, trespass) else 0
-        self.claims = self.claims + 1 if verdict.completed and rejected is None else 0
+        limit = self._limit(finished)
+        if limit is None:
+            self.failures = self.failures + 1 if is_failure(verdict, trespass) else 0
+            self.claims = self.claims + 1 if verdict.completed and rejected is None else 0
+            if not self.claims:  # who only confirms that all is done has nothing left to change
+                seen = breaker.observed(self.iteration, verdict, finished.changes, finished.seen.answer)
+                self.breaker = self.breaker.after(seen, self.policy.thresholds)
+        else:
+            self.uncounted += 1
+            self.gates.notes = [*notes, *self.gates.notes]  # nobody has read them
         facts = Facts(
             iteration=self.iteration,
             verdict=verdict,
@@ -122,19 +145,60 @@ class Loop:
             usage=self.usage,
             elapsed=time.monotonic() - self.started,
             checks=len(self.gates.commands),
+            uncounted=self.uncounted,
+            now=time.time(),
+            limit=limit,
+            breaker=self.breaker,
         )
-        step = self._stopped() or decide(facts, self.limits, self.plan.settings.confirmations)
-        self.emit([report.iteration_end(finished, step, self._capabilities)])
+        step = self._stopped() or decide(facts, self.policy)
+        counted = limit is None
+        self.emit([report.iteration_end(finished, step, self._capabilities, self.breaker, counted=counted)])
         return self._between(step)
 
+    def _limit(self, finished: Finished) -> waits.Limit | None:
+        """The provider's limit that kept the iteration from working, if one did."""
+        verdict, seen, now = finished.verdict, finished.seen, time.time()
+        told = seen.error is not None or (seen.result is not None and seen.result.get("ok") is False)
+        if not waits.is_limit(verdict, told=told):
+            self.rota = self.rota.worked(self.turn)
+            return None
+        self.rota, limit = self.rota.limited(
+            self.turn,
+            self.policy.patience,
+            verdict.outcome,
+            waits.told_end(verdict.outcome, seen.resets_at, seen.retry_after, now),
+            now,
+            iteration=self.iteration,
+            jitter=self._random.random(),
+        )
+        return limit
+
+    def _take_turn(self, turn: int) -> None:
+        """Everything that depends on which agent runs."""
+        if turn != self.turn:
+            self.note(f"{self.crew[turn].agent} takes over{' again' if turn < self.turn else ''}")
+        self.turn = turn
+        self.plan = self.crew[turn]
+        self.sessions = self._sessions[turn]
+        self.deadlines = deadlines_of(self.plan)
+        self.cost_of = costs.pricing(self.plan)
+
     def _between(self, step: Step) -> Step | None:
-        """The pause, and the question if the user wants to be asked."""
+        """The waits, and the question if the user wants to be asked."""
         if step.end is not None:
             return step
-        pause = max(self.plan.settings.sleep, step.pause)
-        if pause:
-            if step.pause:
-                self.note(f"waiting {format_duration(step.pause)} before the next try")
+        began = time.monotonic()
+        if step.wait is not None:
+            self._hold(step.wait)
+            self.breaker = self.breaker.cooled_down()
+        slot = self.calls.wait(time.time())
+        if slot is not None and self._stopped() is None:
+            late = too_late(slot, self.limits, time.monotonic() - self.started)
+            if late is not None:
+                return late
+            self._hold(slot)
+        pause = self.plan.settings.sleep - (time.monotonic() - began)
+        if pause > 0:
             self.stop.wait(pause)
         if self._stopped() is None and self.ask is not None:
             match self.ask():
@@ -143,6 +207,10 @@ class Loop:
                 case "always":
                     self.ask = None
         return self._stopped()
+
+    def _hold(self, wait: waits.Wait) -> None:
+        self.emit([report.wait(wait, time.time())])
+        hold(wait, self.stop, lambda left: self._show_wait(wait.why, left))
 
     def _stopped(self) -> Step | None:
         match self.stop.kind:
@@ -163,7 +231,11 @@ class Loop:
         text = self._with_notes(launcher.render(base) if launcher else base)
         before = progress.take(self.plan.workdir)
         prompt_file, *raw = self.journal.begin_iteration(self.iteration, text.encode("utf-8", "surrogateescape"))
-        self.emit([report.iteration_start(self.iteration, self.limits.iterations, text, self.prompt.shown)])
+        start = report.iteration_start(
+            self.iteration, self._maximum, text, self.prompt.shown, self.plan, relief=self.turn > 0
+        )
+        self.emit([start])
+        self.calls = self.calls.called(time.time())
         own = launcher.adapter(text) if launcher else None
         adapter = SafeAdapter(own or registry.create(self.plan.transcript, prompt=text))
         reader = self.plan.reader(self.markers)
@@ -268,7 +340,7 @@ class Loop:
         usage = add_usage(self.usage, recorder.observation.spent)
         return Status(
             iteration=self.iteration,
-            maximum=self.limits.iterations,
+            maximum=self._maximum,
             elapsed=now - self.started,
             silent=now - recorder.last_output,
             tokens=known_total(usage),
@@ -279,7 +351,16 @@ class Loop:
 
     def _show_check(self, command: str, seconds: float) -> None:
         now = time.monotonic() - self.started
-        self.screen.status(Status(self.iteration, self.limits.iterations, now, seconds, None, None, 0, None, command))
+        self.screen.status(Status(self.iteration, self._maximum, now, seconds, None, None, 0, None, command))
+
+    def _show_wait(self, why: str, left: float) -> None:
+        now = time.monotonic() - self.started
+        self.screen.status(Status(self.iteration, self._maximum, now, left, None, None, 0, None, waiting=why))
+
+    @property
+    def _maximum(self) -> int:
+        """The number that the last iteration can have: those that ran into limits do not count."""
+        return self.limits.iterations + self.uncounted if self.limits.iterations else 0
 
     def _start_event(self) -> Meta:
         return report.run_start(self.plan, self.journal.paths.run_id, self.limits)
@@ -291,6 +372,7 @@ class Loop:
         )
         facts: dict[str, Any] = {
             "iterations": self.iteration,
+            "uncounted": self.uncounted,
             "seconds": time.monotonic() - self.started,
             "usage": self.usage,
             "usage_missing": self.usage_missing,

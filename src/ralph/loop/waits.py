@@ -71,8 +71,10 @@ class Wait(msgspec.Struct, frozen=True):
 class Limit(msgspec.Struct, frozen=True):
     """A limit that an iteration ran into."""
 
-    #: when to try again, seconds since the epoch; infinite: only a person can end it
+    #: when to try this agent again, seconds since the epoch; infinite: only a person can end it
     until: float
+    #: when some agent is free
+    next_at: float
     #: whether the provider said so
     told: bool
     #: how many in a row without a told time, this one included
@@ -95,9 +97,12 @@ def is_limit(verdict: Verdict, *, told: bool) -> bool:
             return False
 
 
-def told_end(resets_at: float | None, retry_after: float | None, now: float) -> float | None:
-    """When the provider said that the limit ends, if that is still to come."""
-    if resets_at is not None and math.isfinite(resets_at) and resets_at > now:
+def told_end(outcome: Outcome, resets_at: float | None, retry_after: float | None, now: float) -> float | None:
+    """When the provider said that the limit ends, if that is still to come.
+
+    An agent may tell when its account's limits are renewed while it fails of something else.
+    """
+    if outcome in ACCOUNT and resets_at is not None and math.isfinite(resets_at) and resets_at > now:
         return resets_at + MARGIN
     if retry_after is not None and math.isfinite(retry_after) and retry_after >= 0:
         return now + retry_after + MARGIN

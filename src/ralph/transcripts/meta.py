@@ -24,6 +24,7 @@ class Kind(StrEnum):
     ITERATION_START = "iteration_start"
     ITERATION_END = "iteration_end"
     VERIFY = "verify"
+    WAIT = "wait"
     NOTICE = "notice"
     RUN_END = "run_end"
     VERDICT = "verdict"
@@ -37,6 +38,7 @@ OURS = frozenset(
         Kind.ITERATION_START,
         Kind.ITERATION_END,
         Kind.VERIFY,
+        Kind.WAIT,
         Kind.NOTICE,
         Kind.RUN_END,
         Kind.EVENT,

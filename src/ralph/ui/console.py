@@ -130,6 +130,8 @@ def status_text(status: Status) -> str:
     parts = [f"iteration {status.iteration}{of}", format_duration(status.elapsed)]
     if status.checking:
         return f"{safe(f'checking: {status.checking}')} · {format_duration(status.silent)} · run {parts[1]}"
+    if status.waiting:
+        return f"waiting {format_duration(status.silent)} · run {parts[1]} · {safe(status.waiting)}"
     parts.append(f"last output {format_duration(status.silent)} ago")
     parts.append(f"{status.tokens:,} tokens" if status.tokens is not None else "tokens unknown")
     parts.append(f"${status.cost:.4f}" if status.cost is not None else "cost unknown")

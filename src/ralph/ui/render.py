@@ -104,9 +104,10 @@ def _meta(fields: dict[str, Any]) -> list[tuple[str, str]]:
             return _run_start(fields)
         case Kind.ITERATION_START:
             of = f" of {fields['max']}" if fields.get("max") else ""
+            who = f", {fields['agent']}" if fields.get("relief") else ""
             return [
                 ("", ""),
-                ("HEAD", f"Iteration {fields.get('n')}{of}"),
+                ("HEAD", f"Iteration {fields.get('n')}{of}{who}"),
                 (
                     "PROMPT",
                     f"{_number(fields.get('prompt_chars'))} characters from {fields.get('prompt_from')}",
@@ -116,6 +117,10 @@ def _meta(fields: dict[str, Any]) -> list[tuple[str, str]]:
             return _iteration_end(fields)
         case Kind.VERIFY:
             return _verify(fields)
+        case Kind.WAIT:
+            return [
+                ("RALPH", f"waiting {_time(fields.get('seconds'))}, until {fields.get('at')} ({fields.get('why')})")
+            ]
         case Kind.RUN_END:
             return _run_end(fields)
         case Kind.VERDICT:

@@ -27,6 +27,8 @@ class Status(msgspec.Struct, frozen=True):
     open_tool: str | None
     #: a check that ralph runs itself; then `silent` is how long it has been running
     checking: str | None = None
+    #: why nothing is done for a time; then `silent` is what is left of it
+    waiting: str | None = None
 
 
 class Screen(Protocol):
