@@ -436,3 +436,22 @@ def test_the_example_runs_to_its_end(tmp_path: Path, ralph: Ralph) -> None:
     assert "Working on: Put a greeting" in done.stdout
     shown = ralph("config", cwd=copy).stdout
     assert "5m                                .ralphrc:6" in shown
+
+
+def test_ticking_a_box_is_progress(project: Project, ralph: Ralph) -> None:
+    """Where the plan lies beside our journal, it is the project's all the same."""
+    project.rc("PLATFORM_DRIVER=my-platform", "CB_NO_PROGRESS_THRESHOLD=2")
+    project.drivers()
+    (project.root / ".ralph" / "fix_plan.md").write_text("- [ ] one\n" * 4)
+    project.cli("my-platform", 'echo "ticking $n"\nsed -i "0,/\\[ \\]/s//[x]/" .ralph/fix_plan.md')
+    done = ralph("run", "9")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(project.calls("my-platform")) == 4
+
+
+def test_no_progress_is_stuck_as_the_file_says(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=my-platform", "CB_NO_PROGRESS_THRESHOLD=2")
+    project.drivers()
+    project.cli("my-platform", 'echo "thinking $n"')
+    assert ralph("run", "9").returncode == 4
+    assert len(project.calls("my-platform")) == 2

@@ -123,12 +123,19 @@ def test_keys_become_settings_with_their_lines(tmp_path: Path) -> None:
         'QUALITY_GATES="make lint; make types"',
         "QUALITY_GATE_MODE=block",
         "QUALITY_GATE_TIMEOUT=90",
+        "MAX_CALLS_PER_HOUR=50",
+        "CB_NO_PROGRESS_THRESHOLD=3",
+        "CB_SAME_ERROR_THRESHOLD=4",
+        "CB_COOLDOWN_MINUTES=10",
+        "CB_AUTO_RESET=true",
     )
     resolved = settings(tmp_path)
     s = resolved.settings
     assert (s.driver, s.wall_timeout, s.continue_session, s.session_expiry) == ("codex", 1200.0, False, 7200.0)
     assert s.allowed_tools == ("Write", "Bash(git log, git diff)")
     assert (s.verify, s.verify_timeout) == (("make test", "make lint", "make types"), 90.0)
+    assert (s.max_calls_per_hour, s.stuck_after, s.same_error_after) == (50, 3, 4)
+    assert (s.breaker_cooldown, s.breaker_auto_reset) == (600.0, True)
     assert resolved.origins["wall_timeout"] == ".ralphrc:2"
     assert resolved.origins["verify"] == ".ralphrc:6, .ralphrc:7"
     assert resolved.warnings == []
@@ -158,9 +165,9 @@ def test_where_the_file_says_nothing_the_conventions_defaults_hold(tmp_path: Pat
 
 
 def test_unknown_keys_name_the_nearest_and_idle_ones_are_named_once(tmp_path: Path) -> None:
-    rc(tmp_path, "CLAUDE_TIMOUT_MINUTES=3", "MAX_CALLS_PER_HOUR=100", "CB_AUTO_RESET=false", "PROJECT_TYPE=go")
+    rc(tmp_path, "CLAUDE_TIMOUT_MINUTES=3", "REVIEW_MODE=off", "CLAUDE_AUTO_UPDATE=false", "PROJECT_TYPE=go")
     assert settings(tmp_path).warnings == [
-        ".ralphrc: known, but not acted on yet: MAX_CALLS_PER_HOUR, CB_AUTO_RESET",
+        ".ralphrc: known, but not acted on yet: REVIEW_MODE, CLAUDE_AUTO_UPDATE",
         (
             ".ralphrc:1: unknown key 'CLAUDE_TIMOUT_MINUTES' (did you mean 'CLAUDE_TIMEOUT_MINUTES'?); "
             "only a driver may read it"

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 #: Ours, and so never the agent's progress.
-_OURS = (".ralph/", ".agent/events.jsonl", ".agent/.gitignore", "last_agent_output")
+_OURS = (
+    *(f".ralph/{name}" for name in (".gitignore", "runs/", "latest", "lock", "ralph-crash-")),
+    ".agent/events.jsonl",
+    ".agent/.gitignore",
+    "last_agent_output",
+)
 #: Files above the first size are hashed once for each version of them, files above the second not at all.
 _REMEMBER = 1 << 20
 _HASH_LIMIT = 512 << 20
@@ -208,7 +213,9 @@ def _walk(root: Path) -> Iterator[tuple[str, str]]:
         base = Path(folder)
         relative = base.relative_to(root).as_posix()
         prefix = "" if relative == "." else relative + "/"
-        folders[:] = sorted(f for f in folders if f not in (".ralph", ".git", "node_modules", ".venv"))
+        folders[:] = sorted(
+            f for f in folders if f not in (".git", "node_modules", ".venv") and not f"{prefix}{f}/".startswith(_OURS)
+        )
         for name in sorted(names):
             path = prefix + name
             if path.startswith(_OURS):

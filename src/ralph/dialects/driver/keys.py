@@ -19,6 +19,11 @@ SETTINGS: dict[str, str] = {
     "QUALITY_GATE_TIMEOUT": "verify_timeout",
     "PROMPT_FILE": "prompt_file",
     "FIX_PLAN_FILE": "fix_plan",
+    "MAX_CALLS_PER_HOUR": "max_calls_per_hour",
+    "CB_NO_PROGRESS_THRESHOLD": "stuck_after",
+    "CB_SAME_ERROR_THRESHOLD": "same_error_after",
+    "CB_COOLDOWN_MINUTES": "breaker_cooldown",
+    "CB_AUTO_RESET": "breaker_auto_reset",
 }
 #: The loop's own names for some of them, which the environment may use.
 OLD_NAMES: dict[str, str] = {
@@ -31,8 +36,7 @@ HEEDED = frozenset({"CLAUDE_OUTPUT_FORMAT", "CLAUDE_PERMISSION_MODE", "QUALITY_G
 #: Known, and not acted on yet. This is the one place that lists them.
 NOT_ACTED_ON = frozenset(
     {
-        "MAX_CALLS_PER_HOUR", "CB_NO_PROGRESS_THRESHOLD", "CB_SAME_ERROR_THRESHOLD", "CB_OUTPUT_DECLINE_THRESHOLD",
-        "CB_COOLDOWN_MINUTES", "CB_AUTO_RESET", "CB_PERMISSION_DENIAL_THRESHOLD", "PERMISSION_DENIAL_MODE",
+        "CB_OUTPUT_DECLINE_THRESHOLD", "CB_PERMISSION_DENIAL_THRESHOLD", "PERMISSION_DENIAL_MODE",
         "QUALITY_GATE_ON_COMPLETION_ONLY", "REVIEW_MODE", "REVIEW_ENABLED", "REVIEW_INTERVAL", "TASK_SOURCES",
         "GITHUB_TASK_LABEL", "BEADS_FILTER", "AGENT_FILE", "CLAUDE_AUTO_UPDATE", "CLAUDE_MIN_VERSION",
         "RALPH_VERBOSE", "VERBOSE_PROGRESS", "SWARM_MODE", "SWARM_MAX_AGENTS",
@@ -57,13 +61,17 @@ class Defaults(msgspec.Struct, frozen=True):
 def value_of(key: str, text: str) -> Any:
     """The value of a setting; a ValueError says what was expected."""
     match key:
-        case "CLAUDE_TIMEOUT_MINUTES":
+        case "CLAUDE_TIMEOUT_MINUTES" | "CB_COOLDOWN_MINUTES":
             return _number(text, "minutes") * 60
         case "SESSION_EXPIRY_HOURS":
             return _number(text, "hours") * 3600
         case "QUALITY_GATE_TIMEOUT":
             return _number(text, "seconds")
-        case "SESSION_CONTINUITY":
+        case "MAX_CALLS_PER_HOUR" | "CB_NO_PROGRESS_THRESHOLD" | "CB_SAME_ERROR_THRESHOLD":
+            if not text.isdecimal():
+                raise ValueError("expected a whole number")
+            return int(text)
+        case "SESSION_CONTINUITY" | "CB_AUTO_RESET":
             if text.lower() not in ("true", "false"):
                 raise ValueError("expected true or false")
             return text.lower() == "true"

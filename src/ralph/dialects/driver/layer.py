@@ -29,7 +29,7 @@ def layer(found: Found, workdir: Path, environ: Mapping[str, str] | None = None)
     """All that its files say, whichever of them was found: they belong together."""
     environ = os.environ if environ is None else environ
     shown, file = read(workdir, environ)
-    result = FileLayer(shown, workdir, {}, {}, [], [], frozenset({"allowed_tools"}))
+    result = FileLayer(shown, workdir, hints=frozenset({"allowed_tools"}))
     for line, text in file.problems:
         result.problem(line, text)
     for line, text in file.remarks:
