@@ -1,11 +1,11 @@
-"""`python -m bench [--quick] [a b c d e f g]`: prints the table."""
+"""`python -m bench [--quick] [a b c d e f g h]`: prints the table."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from bench import adapters, iterations, latency, memory, scripts, startup, throughput
+from bench import adapters, drivers, iterations, latency, memory, scripts, startup, throughput
 from bench.table import machine, render
 
 _ALL = {
@@ -16,12 +16,13 @@ _ALL = {
     "e": latency.measure,
     "f": adapters.measure,
     "g": scripts.measure,
+    "h": drivers.measure,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measures ralph against simple things.")
-    parser.add_argument("which", nargs="*", metavar="a…g", help="only these [default: all]")
+    parser.add_argument("which", nargs="*", metavar="a…h", help="only these [default: all]")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, in well under a minute")
     options = parser.parse_args()
     unknown = [name for name in options.which if name not in _ALL]
