@@ -167,7 +167,8 @@ def test_patterns_in_the_text_decide(repo: Path, ralph: Ralph, setting: str, out
     words = "You are Out of credit now."
     lines = [delta(words) if where == "delta" else words if where == "line" else "", delta(f"\n{DONE}"), RESULT]
     config(repo, setting, says(*lines) if where != "stderr" else f"echo '{words}' >&2\n{says(*lines)}")
-    ralph("run", "1", "--max-failures", "1", "--on-limit", "stop")
+    impatient = {"RALPH_LIMIT_RETRIES": "1", "RALPH_RETRY_DELAY": "0.1"}
+    ralph("run", "1", "--max-failures", "1", "--on-limit", "stop", env=impatient)
     assert first_end(repo)["outcome"] == outcome
 
 
