@@ -155,7 +155,8 @@ def executables(found: Found, workdir: Path) -> list[Path]:
     """The files of the repository that a run would execute: the command, where it is one of them."""
     from ralph.dialects.provider.config import layer
 
-    command = layer(found, workdir).values.get("claude_command") or layer(found, workdir).values.get("command")
+    values = layer(found, workdir).values
+    command = values.get("claude_command") or values.get("command")
     if not isinstance(command, str):
         return []
     words = [command, *_words(command)]
