@@ -190,6 +190,45 @@ def test_a_driver_without_a_list_says_that_it_ignores_it(project: Project, ralph
     assert "OpenCode ignores the list of allowed tools" in done.stdout
 
 
+def test_an_agent_of_plain_text_is_read_too(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=copilot")
+    project.drivers()
+    project.cli("copilot", 'if [ "$n" = 1 ]; then echo thinking; else\n' + says("Done.", "", status("true")) + "\nfi")
+    done = ralph("run", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    calls = project.calls("copilot")
+    assert [c[:3] for c in calls] == [["--yolo", "-s", "-p"]] * 2
+    assert calls[1][3] == "Loop #2.\n\n" + PROMPT.rstrip("\n")
+    assert "cannot go on with a session" not in done.stdout  # nobody asked for it
+
+
+def test_a_driver_without_sessions_refuses_the_flag(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=copilot")
+    project.drivers()
+    project.cli("copilot", "echo hello")
+    done = ralph("run", "--continue-session")
+    assert done.returncode == 64
+    assert "cannot go on with a session" in done.stderr
+
+
+def test_codex_is_resumed_by_its_thread(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=codex")
+    project.drivers()
+    item = {"type": "agent_message", "text": "Done.\n" + status("true")}
+    project.cli(
+        "codex",
+        'echo \'{"type":"thread.started","thread_id":"t-1"}\'\nif [ "$n" = 2 ]; then\n'
+        + says(json.dumps({"type": "item.completed", "item": {"id": "i", **item}}))
+        + "\nelse\n"
+        + says(json.dumps({"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": "so far"}}))
+        + '\nfi\necho \'{"type":"turn.completed","usage":{"input_tokens":5,"output_tokens":2}}\'',
+    )
+    done = ralph("run", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert project.calls("codex")[1][:3] == ["exec", "resume", "t-1"]
+    assert project.metas("iteration_end")[0]["usage"]["completion_tokens"] == 2
+
+
 # -- sessions
 
 
@@ -419,7 +458,7 @@ def test_agents_shows_the_projects_driver_and_names_the_others(project: Project,
     row = next(line for line in told.splitlines() if " driver " in line)
     assert row.split() == ["opencode", "1.0.5", "driver", "yes", "yes", "yes", "yes", "yes", "yes", "-", "-"]
     assert "sessions: its own way, the output, a last resort" in told
-    assert "Other drivers here (--driver NAME): claude-code, cursor, my-platform" in told
+    assert "Other drivers here (--driver NAME): claude-code, codex, copilot, cursor, my-platform" in told
 
 
 # -- the example
