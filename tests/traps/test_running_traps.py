@@ -165,11 +165,14 @@ def test_every_agent_that_waits_for_a_login_has_a_deadline() -> None:
         assert deadline <= 300
 
 
-def test_retries_of_minutes_that_end_in_silence_are_what_was_retried(start: Start) -> None:
+def test_retries_of_minutes_that_end_in_silence_are_what_was_retried(start: Start, tmp_path: Path) -> None:
+    """And are tried again by ralph, after a pause."""
     retry = {"type": "system", "subtype": "api_retry", "session_id": "s-1", "error": "rate_limit", "error_status": 429}
     first = {"type": "system", "subtype": "init", "session_id": "s-1"}
-    ran = start("claude", f"{say(first, retry)}\nsleep 600", "1", "--idle-timeout", "0.5")
-    assert ran.outcomes == ["rate_limited"]
+    tried = tmp_path / "tried"
+    script = f"if [ -e {tried} ]; then\n{claude()}\nexit\nfi\ntouch {tried}\n{say(first, retry)}\nsleep 600"
+    ran = start("claude", script, "3", "--idle-timeout", "1.5")
+    assert ran.outcomes == ["rate_limited", "ok"]
     assert "retrying: 429 rate_limit" in ran.out
 
 
@@ -183,6 +186,34 @@ def test_a_prompt_rewritten_when_given_as_an_argument(start: Start, repo: Path, 
     start(name, f"cat > {repo}/seen; printf '%s\\n' \"$@\" > {repo}/argv", "1")
     assert (repo / "seen").read_text() == prompt
     assert "xxxx" not in (repo / "argv").read_text()
+
+
+@pytest.mark.parametrize("name", ["cline", "cursor"])
+def test_a_prompt_too_long_for_an_argument(
+    ralph: Callable[..., subprocess.CompletedProcess[str]], start: Start, repo: Path, name: str
+) -> None:
+    """The kernel takes no argument over 128 KiB, and these agents take the prompt in no other way."""
+    start(name, "true", "1")  # puts the program into PATH
+    (repo / "PROMPT.md").write_text("x" * 300_000)
+    done = ralph("run", "1", "--agent", name)
+    assert done.returncode == 64
+    assert "300,000 bytes" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_echoed_prompt_that_quotes_the_marker(start: Start, repo: Path) -> None:
+    """Pi, Goose, Droid and Cursor print the prompt on stdout, too: these are not the agent's words."""
+    prompt = f"When all is done, print this on a line of its own:\n{MARK}\n"
+    (repo / "PROMPT.md").write_text(prompt)
+    about = {"session_id": "s-1", "id": "m"}
+    lines = [
+        {"type": "system", "subtype": "init", "session_id": "s-1"},
+        {"type": "message", "role": "user", "text": prompt, **about},
+        {"type": "message", "role": "assistant", "text": "Not yet.", **about},
+        {"type": "completion", "finalText": "Not yet.", "session_id": "s-1"},
+    ]
+    ran = start("droid", say(*lines), "1")
+    assert (ran.code, ran.outcomes) == (2, ["ok"])
 
 
 @pytest.mark.parametrize("name", ["claude", "cline"])
