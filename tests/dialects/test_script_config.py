@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from agent_scripts import DONE, iteration, says, texts, write
 
+from processes import nothing_left_behind
 from ralph.dialects import found
-from ralph.dialects.script import executables, probe
-from ralph.errors import UsageError
+from ralph.dialects.script import executables
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable
     from pathlib import Path
 
@@ -110,15 +111,30 @@ def test_the_only_script_needs_no_name(ralph: Ralph, repo: Path) -> None:
     assert ralph("run").returncode == 0
 
 
-def test_a_config_that_fails_or_hangs_is_refused(ralph: Ralph, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_config_that_fails_is_refused(ralph: Ralph, repo: Path) -> None:
     write(repo, config="AGENT=$NOPE\n")
     result = ralph("run")
     assert result.returncode == 64
     assert "unbound variable" in result.stderr
+
+
+_IMPATIENT = """
+from pathlib import Path
+from ralph.dialects.script import probe
+probe._TIMEOUT = 0.5
+here = Path.cwd()
+probe.look(probe.Place(here, here, config=here / "config"), None, ())
+"""
+
+
+def test_a_config_that_hangs_is_refused_and_leaves_nothing(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (repo / "config").write_text("sleep 300 | cat\n")
-    monkeypatch.setattr(probe, "_TIMEOUT", 0.5)
-    with pytest.raises(UsageError, match="did not come to its end"):
-        probe.look(probe.Place(repo, repo, config=repo / "config"), None, ())
+    with nothing_left_behind(monkeypatch):
+        asked = subprocess.run(
+            [sys.executable, "-c", _IMPATIENT], cwd=repo, capture_output=True, text=True, timeout=30, check=False
+        )
+    assert "UsageError" in asked.stderr
+    assert "did not come to its end within 0.5 s" in asked.stderr
 
 
 @pytest.mark.parametrize(
