@@ -367,7 +367,7 @@ def test_a_deadline_ends_the_agent_and_all_it_started(project: Project, ralph: R
 
 def test_where_there_is_no_driver_the_agent_of_that_name_runs(project: Project, ralph: Ralph) -> None:
     """As in most projects of this convention: only .ralphrc and .ralph/PROMPT.md."""
-    project.rc('ALLOWED_TOOLS="Write,Read,NoSuchTool"', "CLAUDE_CODE_CMD=claude", "CB_AUTO_RESET=false")
+    project.rc('ALLOWED_TOOLS="Write,Read,NoSuchTool"', "CLAUDE_CODE_CMD=claude", "CLAUDE_MODEL=some-model")
     project.cli(
         "claude",
         'if [ "$1" = --version ]; then echo "2.1.0 (Claude Code)"; exit; fi\n' + says(*claude(status("true"))),
@@ -376,6 +376,8 @@ def test_where_there_is_no_driver_the_agent_of_that_name_runs(project: Project, 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Claude Code has no such tools, so they are left out: NoSuchTool" in done.stdout
     assert "EXIT_SIGNAL: true" in done.stdout
+    call = project.calls("claude")[-1]
+    assert call[call.index("--model") + 1] == "some-model"
 
 
 def test_a_ticked_plan_is_complete(project: Project, ralph: Ralph) -> None:

@@ -6,6 +6,8 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ralph.config.layers import resolve
 from ralph.dialects.driver.layer import layer
@@ -93,6 +95,12 @@ def test_code_is_left_out_and_what_it_would_set_is_not_taken_for_a_fact() -> Non
     assert "KEY" not in file.values
     assert file.values["AFTER"].value == "1"
     assert [line for line, _ in file.remarks] == [1, 4]
+
+
+@given(st.text(alphabet="KEY=ab\n\r\t \"'$`{}()[]:-+\\#;0é\udcff", max_size=80))
+def test_whatever_a_file_holds_it_is_read_to_its_end(text: str) -> None:
+    file = read(text, {"KEY": "given"})
+    assert all(1 <= line <= text.count("\n") + 1 for line, _ in (*file.problems, *file.remarks))
 
 
 # -- as settings

@@ -32,7 +32,9 @@ OLD_NAMES: dict[str, str] = {
     "CLAUDE_SESSION_EXPIRY_HOURS": "SESSION_EXPIRY_HOURS",
 }
 #: Read by drivers, or by the layer itself.
-HEEDED = frozenset({"CLAUDE_OUTPUT_FORMAT", "CLAUDE_PERMISSION_MODE", "QUALITY_GATE_MODE", "CLAUDE_CODE_CMD"})
+HEEDED = frozenset(
+    {"CLAUDE_OUTPUT_FORMAT", "CLAUDE_PERMISSION_MODE", "QUALITY_GATE_MODE", "CLAUDE_CODE_CMD", "CLAUDE_MODEL"}
+)
 #: Known, and not acted on yet. This is the one place that lists them.
 NOT_ACTED_ON = frozenset(
     {

@@ -21,6 +21,7 @@ from ralph.programs import which
 from ralph.transcripts import registry as transcripts
 
 if TYPE_CHECKING:
+    from ralph.agents.spec import AgentSpec
     from ralph.config.layers import Resolved
     from ralph.dialects.driver.ralphrc import RcFile
     from ralph.dialects.found import Found
@@ -99,8 +100,7 @@ def variables(resolved: Resolved, shown: str, file: RcFile) -> dict[str, str]:
 
 
 def _format(file: RcFile) -> str:
-    said = file.values.get("CLAUDE_OUTPUT_FORMAT")
-    return os.environ.get("CLAUDE_OUTPUT_FORMAT") or (said.value if said else "") or "json"
+    return _said(file, "CLAUDE_OUTPUT_FORMAT") or "json"
 
 
 def _allowed(key: str) -> bool:
@@ -184,12 +184,11 @@ def _known_agent(resolved: Resolved, workdir: Path, name: str, file: RcFile) -> 
 
     origin = resolved.origins["driver"]
     resolved = with_warnings(_by_status(resolved), registry.warnings())
-    said = file.values.get("CLAUDE_CODE_CMD")
-    command = os.environ.get("CLAUDE_CODE_CMD") or (said.value if said else "")
+    command = _said(file, "CLAUDE_CODE_CMD")
     if origin == BY_DEFAULT and command in ("", "claude"):
         enabled = {name: a.enabled for name, a in resolved.settings.adapters.items()}
         found = detect.auto(enabled, resolved.settings.agent_priority)
-        return _named(plan_for(resolved, workdir, found))
+        return _named(plan_for(_with_model(resolved, found.spec, file), workdir, found))
     try:
         spec = registry.get(name, workdir)
     except UsageError:
@@ -199,12 +198,29 @@ def _known_agent(resolved: Resolved, workdir: Path, name: str, file: RcFile) -> 
             f"there is no driver '{name}' ({origin}){nearest(name, [*drivers, *registry.names()])}: neither "
             f"{' nor '.join(f'{folder}/{name}.sh' for folder in FOLDERS)} is here{known}, and ralph knows no such agent"
         ) from None
+    resolved = _with_model(resolved, spec, file)
     program = which(command) if command and spec.name == "claude" else None
     if program is None:
         if command not in ("", "claude") and spec.name == "claude":
             resolved = with_warnings(resolved, [f"CLAUDE_CODE_CMD='{command}' is not one program; it is not used"])
         return _named(plan_for(resolved, workdir, detect.explicit(spec.name, workdir)))
     return _named(plan_for(resolved, workdir, detect.Installed(spec, program, detect.probe(spec, program)[1])))
+
+
+def _with_model(resolved: Resolved, spec: AgentSpec, file: RcFile) -> Resolved:
+    """CLAUDE_MODEL is said of Claude, and would mean nothing to another agent."""
+    model = _said(file, "CLAUDE_MODEL")
+    if spec.name != "claude" or not model or resolved.settings.model:
+        return resolved
+    settings = msgspec.structs.replace(resolved.settings, model=model)
+    origins = resolved.origins | {"model": "CLAUDE_MODEL"}
+    return msgspec.structs.replace(resolved, settings=settings, origins=origins)
+
+
+def _said(file: RcFile, key: str) -> str:
+    """In the environment or, weaker, in the file."""
+    said = file.values.get(key)
+    return os.environ.get(key) or (said.value if said else "")
 
 
 def _named(plan: Plan) -> Plan:
