@@ -231,11 +231,14 @@ def _driver(resolved: Resolved, workdir: Path, value: str) -> list[Item]:
 
 
 def _project_agent(resolved: Resolved, workdir: Path) -> list[Item]:
-    """The chosen agent, if its description is one that the repository brings."""
+    """The agents that may be run, where their description is one that the repository brings."""
     from ralph.agents import registry
 
-    path = registry.project_file(resolved.settings.agent, workdir)
-    return [] if path is None else of_files([path], workdir, f"agent '{resolved.settings.agent}'")
+    found = []
+    for name in dict.fromkeys((resolved.settings.agent, *resolved.settings.agents)):
+        path = registry.project_file(name, workdir)
+        found += [] if path is None else of_files([path], workdir, f"agent '{name}'")
+    return found
 
 
 # -- commands

@@ -74,6 +74,8 @@ def _example(name: str) -> tuple[str, Any]:
     kind = FIELDS[name].type
     if is_duration(name):
         return "7m", 420.0
+    if name in ("agent", "agent_priority"):  # a file may name known ones only
+        return "codex", "codex" if name == "agent" else ("codex",)
     if is_list(name):
         return "one", ("one",)
     if name in ("prompt_mode", "claude_prompt"):

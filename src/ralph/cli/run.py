@@ -166,6 +166,7 @@ def execute(plan: Plan, source: PromptSource, shown: Screen | None = None) -> in
 
     settings = plan.settings
     trust.require(trust.items(plan.resolved, plan.workdir))
+    working_directory(str(plan.workdir))  # what has vanished meanwhile must not be made anew by our own files
     state = prepare_state(plan.workdir)
     run_id = new_run_id(time.time())
     with RunLock(state.lock) as lock, JournalWriter(state, run_id) as journal, StopSwitch() as stop:

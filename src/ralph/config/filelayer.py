@@ -8,7 +8,7 @@ import msgspec
 
 from ralph.config.convert import convert, short
 from ralph.config.durations import parse_duration
-from ralph.config.settings import NOT_ACTED_ON, OPTIONS, SECTIONS, AdapterSettings, Option
+from ralph.config.settings import ADAPTER_NOT_ACTED_ON, NOT_ACTED_ON, OPTIONS, SECTIONS, AdapterSettings, Option
 from ralph.errors import nearest
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ class FileLayer(msgspec.Struct):
     remarks: list[tuple[int, str]] = []
     #: settings that an agent may leave unheeded, by the file's convention
     hints: frozenset[str] = frozenset()
+    #: keys that are known and not acted on
+    idle: list[str] = []
 
     def problem(self, line: int, text: str) -> None:
         self.problems.append((line, f"{self.shown}:{line}: {text}"))
@@ -68,7 +70,35 @@ def _setting(layer: FileLayer, option: Option, entries: dict[str, Entry]) -> Non
             layer.remark(entry.line, f"{key} is not used: {winner[0]} in line {winner[1]} is stronger")
             continue
         winner = (key, entry.line)
+        if option.name in ("agent", "agent_priority"):
+            value = _check_agent(layer, key, entry.line, value)
         layer.values[option.name], layer.origins[option.name] = value, f"{layer.shown}:{entry.line}"
+
+
+def _unknown(layer: FileLayer, name: str) -> str | None:
+    """What is wrong with the name of an agent. Those that the project brings itself are looked at later."""
+    from ralph.agents import registry
+
+    if name in ("auto", "custom") or name in registry.names() or registry.project_files(layer.base):
+        return None
+    others = {alias for spec in registry.all_specs() for alias in spec.aliases}
+    if name in others or any(name in (file.name, file.path.stem) for file in registry.own().broken):
+        return None
+    known = [*registry.names(), "custom"]
+    return f"there is no agent '{name}'{nearest(name, known)}; there are: {', '.join(known)}"
+
+
+def _check_agent(layer: FileLayer, key: str, line: int, value: Any) -> Any:
+    """One that is asked for must be known; of an order of preference the unknown ones are left out."""
+    if isinstance(value, str):
+        wrong = _unknown(layer, value)
+        if wrong is not None:
+            layer.problem(line, f"{key}: {wrong}")
+        return value
+    left_out = {name: wrong for name in value if (wrong := _unknown(layer, name)) is not None}
+    for wrong in left_out.values():
+        layer.remark(line, f"{key}: it is left out: {wrong}")
+    return tuple(name for name in value if name not in left_out)
 
 
 def _adapters(layer: FileLayer, entries: dict[str, Entry]) -> None:
@@ -112,6 +142,8 @@ def _adapter(layer: FileLayer, key: str, entries: dict[str, Entry], names: list[
                     raise ValueError("expected true or false")
                 case "timeout":
                     timeout = parse_duration(entry.value)
+                case _ if name in ADAPTER_NOT_ACTED_ON:
+                    layer.idle.append(f"{key}.{name}")
                 case _:
                     hint = nearest(name, ("enabled", "timeout"))
                     layer.remark(entry.line, f"unknown key '{key}.{name}'{hint}; it is ignored")
@@ -122,11 +154,13 @@ def _adapter(layer: FileLayer, key: str, entries: dict[str, Entry], names: list[
 
 def _others(layer: FileLayer, entries: dict[str, Entry]) -> None:
     """Keys that are no settings: known ones are named together, unknown ones one by one."""
-    idle: list[str] = []
+    idle = layer.idle
     for key, entry in entries.items():
         parent = key.rpartition(".")[0]
         if key in _BY_KEY or (parent and parent not in SECTIONS):
             continue
+        if key.startswith("_") and key not in NOT_ACTED_ON:
+            continue  # by custom a place for anchors
         if key in NOT_ACTED_ON:
             idle.append(key)
         elif key in SECTIONS:
