@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from typing import TYPE_CHECKING
+
 import click
 
+from ralph import trust
 from ralph.cli.run import working_directory
+from ralph.config.yamlfile import NAMES
+from ralph.dialects.found import find
 from ralph.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _CONFIG = """\
 # ralph.yml: `ralph config` shows every setting, `ralph run --help` explains them.
@@ -46,18 +55,60 @@ When every task is done and all tests pass, and only then, end your answer with 
 
 
 @click.command("init", context_settings={"help_option_names": ["-h", "--help"]})
-def init_command() -> None:
+@click.option(
+    "--from-existing", is_flag=True, help="Write the ralph.yml that says what the files of another convention say here."
+)
+def init_command(from_existing: bool) -> None:
     """Write a small ralph.yml and PROMPT.md here. Files that exist stay as they are."""
     workdir = working_directory(None)
-    for name, text in (("ralph.yml", _CONFIG), ("PROMPT.md", _PROMPT)):
-        path = workdir / name
-        try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            click.echo(f"{name} exists already and stays as it is")
-        except OSError as error:
-            raise UsageError(f"{path} cannot be written: {error.strerror}") from None
-        else:
-            click.echo(f"wrote {name}")
+    if from_existing:
+        _from_existing(workdir)
+        return
+    if write(workdir / "ralph.yml", _CONFIG):
+        trust.remember_file(workdir / "ralph.yml")
+    write(workdir / "PROMPT.md", _PROMPT)
     click.echo("Next: say in PROMPT.md what to do, try `ralph run --dry-run`, then `ralph run`.")
+
+
+def write(path: Path, text: str) -> bool:
+    """Only if there is none yet; says what it did."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        click.echo(f"{path.name} exists already and stays as it is")
+        return False
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    click.echo(f"wrote {path.name}")
+    return True
+
+
+def _from_existing(workdir: Path) -> None:
+    from ralph.config.layers import resolve
+    from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose, module
+    from ralph.dialects.translate import as_yaml
+
+    for name in NAMES:
+        if os.path.lexists(workdir / name):
+            raise UsageError(f"{name} exists already and stays as it is: this project has what it needs")
+    found = next((f for f in find(workdir) if f.dialect is not Dialect.ORCHESTRATOR), None)
+    if found is None:
+        raise UsageError(
+            "no files of another convention were found here (.ralphex/config, .ralphrc, .ralph/PROMPT.md, or "
+            "agents/*.sh with config).\n  `ralph init` writes a first ralph.yml."
+        )
+    _, notes = choose(workdir, found.dialect)
+    if found.dialect in RUN_TO_BE_READ:
+        trust.require(trust.of_dialect(found, workdir))
+    layer = module(found.dialect).layer(found, workdir)
+    resolved = resolve(workdir, {}, environ={}, dialect=layer)  # which tells what is wrong in these files
+    was_trusted = not trust.untrusted(trust.items(resolved, workdir))
+    if write(workdir / "ralph.yml", as_yaml(found, layer)) and was_trusted:
+        trust.remember_file(workdir / "ralph.yml")
+    for note in (*notes, *resolved.warnings):
+        click.echo(f"note: {note}")
+    click.echo(
+        f"It says what the {found.dialect} convention's files say ({found.why}); they are not needed for it any more"
+    )
+    click.echo("but for the scripts that it names. Next: look at it, try `ralph run --dry-run`, then `ralph run`.")

@@ -1,0 +1,108 @@
+"""`ralph init`, and the ralph.yml that says what another convention's files say."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Ralph = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def settings(ralph: Ralph, *flags: str) -> dict[str, Any]:
+    done = ralph("config", "--json", *flags)
+    assert done.returncode == 0, done
+    return {name: row["value"] for name, row in json.loads(done.stdout).items()}
+
+
+def test_a_first_file_needs_no_trust_and_nothing_is_overwritten(ralph: Ralph, repo: Path) -> None:
+    prompt = (repo / "PROMPT.md").read_text()
+    assert ralph("init").returncode == 0
+    assert (repo / "PROMPT.md").read_text() == prompt
+    written = (repo / "ralph.yml").read_text()
+    assert "exists already" in ralph("init").stdout
+    assert (repo / "ralph.yml").read_text() == written
+    assert "nothing to allow" in ralph("trust", env={"RALPH_TRUST": ""}).stdout
+
+
+PROVIDER = """\
+# how we run it
+claude_command = ./tools/wrap.sh
+claude_args = --fast "two words"
+max_iterations = 12
+task_retry_count = 2
+idle_timeout = 5m
+claude_error_patterns = You've hit, API Error: #3
+"""
+
+DRIVER = """\
+PLATFORM_DRIVER="codex"
+CLAUDE_TIMEOUT_MINUTES=25
+ALLOWED_TOOLS="Write,Bash(git *)"
+TEST_COMMAND="make test # all"
+SESSION_CONTINUITY=false
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [(".ralphex/config", PROVIDER), (".ralphrc", DRIVER)])
+def test_it_says_the_same_as_the_files_that_were_there(ralph: Ralph, repo: Path, name: str, text: str) -> None:
+    (repo / name).parent.mkdir(exist_ok=True)
+    (repo / name).write_text(text)
+    before = settings(ralph)
+    done = ralph("init", "--from-existing")
+    assert done.returncode == 0, done
+    written = (repo / "ralph.yml").read_text()
+    assert f"# {name}:" in written
+    after = settings(ralph)
+    assert {k: (before[k], after[k]) for k in before if before[k] != after[k]} == {}
+    assert settings(ralph, "--config", "ralph.yml") == after
+
+
+def test_scripts_are_named(ralph: Ralph, repo: Path) -> None:
+    (repo / "config").write_text("AGENT=amp\nDEFAULT_MAX_ITERATIONS=9\n")
+    (repo / "agents").mkdir()
+    (repo / "agents" / "amp.sh").write_text("AGENT_CLI=true\n")
+    before = settings(ralph)
+    assert ralph("init", "--from-existing").returncode == 0
+    assert settings(ralph) == before
+    assert before["max_iterations"] == 9
+
+
+def test_what_was_not_trusted_is_not_trusted_in_its_new_form(ralph: Ralph, repo: Path) -> None:
+    (repo / ".ralphrc").write_text("TEST_COMMAND='touch ran'\n")
+    untrusted = {"RALPH_TRUST": ""}
+    assert ralph("init", "--from-existing", env=untrusted).returncode == 0
+    done = ralph("run", env=untrusted)
+    assert done.returncode == 64
+    assert "touch ran" in done.stderr
+
+
+def test_a_ralph_yml_stays_as_it_is(ralph: Ralph, repo: Path) -> None:
+    (repo / ".ralphrc").write_text("MAX_CALLS_PER_HOUR=5\n")
+    (repo / "ralph.yml").write_text("agent: demo\n")
+    done = ralph("init", "--from-existing")
+    assert done.returncode == 64
+    assert "stays as it is" in done.stderr
+    assert (repo / "ralph.yml").read_text() == "agent: demo\n"
+
+
+def test_without_such_files_it_says_what_it_looked_for(ralph: Ralph, repo: Path) -> None:
+    done = ralph("init", "--from-existing")
+    assert done.returncode == 64
+    assert ".ralphrc" in done.stderr
+    assert not (repo / "ralph.yml").exists()
+
+
+def test_mistakes_in_them_are_told_and_nothing_is_written(ralph: Ralph, repo: Path) -> None:
+    (repo / ".ralphex").mkdir()
+    (repo / ".ralphex" / "config").write_text("max_iterations = many\n")
+    done = ralph("init", "--from-existing")
+    assert done.returncode == 64
+    assert ".ralphex/config:1" in done.stderr
+    assert not (repo / "ralph.yml").exists()
