@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
-from ralph.loop.decide import EXIT_CODES, End, Facts, Policy, Step, decide, is_failure
+from ralph.config.settings import OnLimit
+from ralph.loop.breaker import Breaker, State, Thresholds
+from ralph.loop.decide import EXIT_CODES, End, Facts, Policy, Step, decide, is_failure, too_late
 from ralph.loop.judge import Outcome, Verdict
 from ralph.loop.limits import Limits
 from ralph.loop.signals import Claim, Signal
+from ralph.loop.waits import Limit, Patience, Wait
 from ralph.transcripts.events import Usage
 
 
@@ -121,3 +125,120 @@ def test_an_unknown_cost_reaches_no_limit() -> None:
 )
 def test_who_stopped_it_decides_the_end(why: str, end: End) -> None:
     assert step(facts(Outcome.INTERRUPTED, why=why)).end is end
+
+
+# -- limits of the provider
+
+NOW = 1_000_000.0
+
+
+def limit(seconds: float, **changes: Any) -> Limit:
+    values: dict[str, Any] = {
+        "until": NOW + seconds,
+        "next_at": NOW + seconds,
+        "told": True,
+        "guesses": 0,
+        "since": 1,
+    }
+    return Limit(**(values | changes))
+
+
+def limited(given: Limit, outcome: Outcome = Outcome.RATE_LIMITED, limits: Limits | None = None, **how: Any) -> Step:
+    known = facts(outcome, limit=given, now=NOW, elapsed=how.pop("elapsed", 10.0), failures_in_a_row=0)
+    return decide(known, Policy(limits or Limits(), patience=Patience(**how)))
+
+
+@pytest.mark.parametrize("outcome", [Outcome.RATE_LIMITED, Outcome.QUOTA, Outcome.OVERLOADED, Outcome.FAILED])
+def test_a_limit_is_waited_for(outcome: Outcome) -> None:
+    found = limited(limit(120), outcome)
+    assert found.end is None
+    assert found.wait == Wait(120, NOW + 120, f"{outcome}: why")
+    assert "next try at" in found.reason
+
+
+def test_a_limited_iteration_does_not_use_up_the_iterations_nor_the_failures() -> None:
+    given = facts(Outcome.RATE_LIMITED, limit=limit(5), now=NOW, iteration=3, uncounted=1, failures_in_a_row=99)
+    assert step(given, iterations=2).end is None
+    after = facts(iteration=3, uncounted=1)
+    assert (step(after, iterations=2).end, step(after, iterations=3).end) == (End.LIMIT, None)
+
+
+def test_too_long_a_wait_needs_a_person() -> None:
+    found = limited(limit(3601), longest=3600)
+    assert found.end is End.NEEDS_PERSON
+    assert "--max-wait" in found.reason
+    assert limited(limit(3599), longest=3600).end is None
+    assert limited(limit(1e6), longest=0).end is None
+
+
+def test_nobody_waits_past_the_run_time() -> None:
+    found = limited(limit(60), limits=Limits(runtime=50), elapsed=10.0)
+    assert found.end is End.LIMIT
+    assert "run time" in found.reason
+    assert limited(limit(60), limits=Limits(runtime=50), elapsed=10.0, longest=5).end is End.LIMIT
+    assert limited(limit(30), limits=Limits(runtime=50), elapsed=10.0).end is None
+    assert too_late(Wait(30, NOW + 30, ""), Limits(), 1e9) is None
+
+
+@pytest.mark.parametrize("outcome", [Outcome.RATE_LIMITED, Outcome.QUOTA])
+def test_stop_stops_and_says_when_to_come_back(outcome: Outcome) -> None:
+    found = limited(limit(60), outcome, on_limit=OnLimit.STOP)
+    assert found.end is End.NEEDS_PERSON
+    assert "it ends at" in found.reason
+
+
+def test_stop_is_about_limits_of_the_account_and_not_about_a_busy_provider() -> None:
+    assert limited(limit(2, told=False, guesses=1), Outcome.OVERLOADED, on_limit=OnLimit.STOP).end is None
+
+
+def test_another_agent_takes_over_without_a_wait() -> None:
+    found = limited(limit(1e9, relief="codex", next_at=NOW), on_limit=OnLimit.FALLBACK)
+    assert (found.end, found.wait) == (None, None)
+    assert "codex takes over" in found.reason
+
+
+def test_a_quota_that_nobody_knows_the_end_of_needs_a_person() -> None:
+    found = limited(limit(math.inf, told=False, guesses=1), Outcome.QUOTA)
+    assert found.end is End.NEEDS_PERSON
+    assert "add credit" in found.reason
+
+
+def test_a_limit_that_does_not_end_is_a_failure_with_the_evidence() -> None:
+    assert limited(limit(9, told=False, guesses=10, since=7)).end is None
+    found = limited(limit(9, told=False, guesses=11, since=7))
+    assert found.end is End.FAILED
+    assert "11 iterations in a row, since iteration 7" in found.reason
+    assert "rate_limited: why" in found.reason
+    assert limited(limit(9, told=False, guesses=500), retries=0).end is None
+
+
+def test_a_budget_that_is_used_up_is_not_waited_with() -> None:
+    given = facts(Outcome.RATE_LIMITED, limit=limit(5), now=NOW, usage=Usage(cost_usd=3.0))
+    assert step(given, cost=2.0).end is End.LIMIT
+
+
+# -- stuck
+
+OPEN = Breaker(State.OPEN, why="no progress in 5 iterations in a row (since iteration 2)")
+
+
+def test_an_open_breaker_ends_the_run_with_its_evidence() -> None:
+    found = step(facts(breaker=OPEN))
+    assert found.end is End.STUCK
+    assert found.reason.startswith("stuck: no progress in 5 iterations in a row (since iteration 2)")
+    assert "what was claimed" in found.reason
+
+
+def test_being_done_and_the_limits_of_the_run_come_before_stuck() -> None:
+    assert step(facts(signal=Signal.COMPLETE, breaker=OPEN)).end is End.COMPLETE
+    assert step(facts(breaker=OPEN, iteration=5), iterations=5).end is End.LIMIT
+
+
+def test_with_auto_reset_it_cools_down() -> None:
+    cooling = Policy(thresholds=Thresholds(cooldown=60, auto_reset=True))
+    found = decide(facts(breaker=OPEN, now=NOW), cooling)
+    assert found.end is None
+    assert found.wait is not None
+    assert (found.wait.seconds, found.wait.until) == (60, NOW + 60)
+    short = Policy(Limits(runtime=30), thresholds=Thresholds(cooldown=60, auto_reset=True))
+    assert decide(facts(breaker=OPEN, now=NOW), short).end is End.LIMIT

@@ -126,3 +126,21 @@ def test_a_resumed_session_that_tells_less_than_before_told_only_its_own() -> No
     seen = Observation(Markers(), before=Usage(prompt_tokens=2600, completion_tokens=165))
     seen.feed([UsageEvent(Usage(prompt_tokens=1200, completion_tokens=105))])
     assert seen.usage.prompt_tokens == 1200
+
+
+def test_the_answer_is_the_same_however_its_words_come_in_pieces() -> None:
+    whole = observe(Text(Tag.AI, "I cannot do it"))
+    pieces = observe(Text(Tag.AI, "I cannot"), Text(Tag.THINK, "hm"), Text(Tag.AI, " do it"))
+    assert whole.answer == pieces.answer is not None
+
+
+def test_the_answer_is_what_was_said_after_the_last_tool() -> None:
+    tool = ToolStart(ToolCall("1", "ls"))
+    direct = observe(Text(Tag.AI, "done"))
+    after = observe(Text(Tag.AI, "let me see"), tool, Text(Tag.AI, "done"))
+    other = observe(Text(Tag.AI, "done"), tool, Text(Tag.AI, "not yet"))
+    assert direct.answer == after.answer != other.answer
+
+
+def test_without_words_there_is_no_answer() -> None:
+    assert observe(Text(Tag.AI, "  \n"), Text(Tag.THINK, "hm")).answer is None

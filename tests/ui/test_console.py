@@ -166,3 +166,10 @@ def test_status_names_everything_and_is_harmless() -> None:
     for part in ("iteration 3/10", "1 m 15 s", "1,801 tokens", "$0.25", "7 tools", "last output 4.0 s ago"):
         assert part in text
     assert "\x1b" not in text
+
+
+def test_a_wait_is_counted_down() -> None:
+    status = Status(3, 10, 75, 7500, None, None, 0, None, waiting="rate_limited: \x1b[2Jslow down")
+    text = status_text(status)
+    assert text.startswith("waiting 2 h 05 m · run 1 m 15 s · rate_limited:")
+    assert "\x1b" not in text
