@@ -209,9 +209,12 @@ def _script(resolved: Resolved, workdir: Path, value: str) -> list[Item]:
         return []
     found = [item for f in find(workdir) if f.dialect is Dialect.SCRIPT for item in of_dialect(f, workdir)]
     base = resolved.bases.get("agent_script", workdir)
-    places = (base / value, workdir / value, workdir / "agents" / value, workdir / "agents" / f"{value}.sh")
-    paths = [Path(os.path.normpath(place)) for place in places if place.is_file()]
-    return [*found, *of_files(paths, workdir)]
+    names = (value, f"agents/{value}.sh", f".ralph/agents/{value}.sh")
+    scripts = [path for name in names for place in (base, workdir) if (path := place / name).is_file()]
+    # the script is loaded with the configuration beside it
+    folders = [path.parent.parent if path.parent.name == "agents" else path.parent for path in scripts]
+    paths = [*(folder / "config" for folder in folders if (folder / "config").is_file()), *scripts]
+    return [*found, *of_files([Path(os.path.normpath(path)) for path in paths], workdir)]
 
 
 def _driver(resolved: Resolved, workdir: Path, value: str) -> list[Item]:

@@ -231,6 +231,21 @@ def test_an_agent_script_and_its_config_are_not_even_read_before(ralph: Ralph, r
     assert (repo / "ran").exists()
 
 
+@pytest.mark.parametrize("value", ["amp", "agents/amp.sh", "./agents/amp.sh"])
+def test_a_script_that_ralph_yml_names_comes_with_its_config(ralph: Ralph, repo: Path, value: str) -> None:
+    (repo / "config").write_text(f"touch {repo}/ran\n")
+    script(repo / "agents" / "amp.sh", f"touch {repo}/ran")
+    (repo / "ralph.yml").write_text(f"agent_script: {value}\n")
+    refused(ralph("run"), repo, "agents/amp.sh", "config")
+
+
+def test_a_script_that_is_typed_is_the_users_word(ralph: Ralph, repo: Path) -> None:
+    (repo / "config").write_text("AGENT=amp\n")
+    script(repo / "agents" / "amp.sh", f"touch {repo}/ran")
+    ralph("run", "--agent-script", "agents/amp.sh")
+    assert (repo / "ran").exists()
+
+
 def test_a_driver_is_not_even_asked_before(ralph: Ralph, repo: Path) -> None:
     (repo / ".ralphrc").write_text("PLATFORM_DRIVER=mine\nTEST_COMMAND='touch ran'\n")
     script(repo / ".ralph" / "drivers" / "mine.sh", f"touch {repo}/ran")

@@ -6,6 +6,7 @@ Where design.md decides otherwise, the test says so and tests what we do.
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 import time
 from pathlib import Path
@@ -434,3 +435,20 @@ def test_names_do_not_lead_out_of_their_folder(ralph: Ralph, repo: Path, tools: 
         assert done.returncode == 64
         assert "there is no agent" in done.stderr
     assert not (repo / "ran").exists()
+
+
+def test_the_example_runs_as_its_readme_says(ralph: Ralph, tmp_path_factory: pytest.TempPathFactory) -> None:
+    work = tmp_path_factory.mktemp("example") / "work"
+    shutil.copytree(Path(__file__).parents[2] / "examples" / "orchestrator", work)
+    untrusted = {"RALPH_TRUST": ""}
+    assert ralph("run", cwd=work, env=untrusted).returncode == 64
+    assert "bin/pair" in ralph("run", "--dry-run", cwd=work, env=untrusted).stdout
+    assert ralph("trust", cwd=work, env=untrusted).returncode == 0
+    done = ralph("run", cwd=work, env=untrusted)
+    assert done.returncode == 0, done
+    assert (work / "poem.txt").read_text().count("\n") == 3
+    assert [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("EVENT")] == [
+        f"text.ready to reader: line {n}" for n in (1, 2, 3)
+    ]
+    (idle,) = [line for line in done.stdout.splitlines() if "not acted on yet" in line]
+    assert all(key in idle for key in ("hats", "memories", "event_loop.starting_event"))

@@ -114,7 +114,8 @@ def _dialect(
     found, notes = choose(workdir, "none" if config is not None and wanted == "auto" else wanted)
     if found is None or found.dialect is Dialect.ORCHESTRATOR:
         return None, notes
-    if found.dialect in RUN_TO_BE_READ and not flags.get("agent_script"):
+    typed = flags.get("agent_script") or os.environ.get("RALPH_AGENT_SCRIPT")
+    if found.dialect in RUN_TO_BE_READ and not typed:
         from ralph import trust
 
         (permit or trust.require)(trust.of_dialect(found, workdir))
