@@ -4,93 +4,42 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import selectors
 import socket
 import subprocess
 import sys
 import time
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
-
-import msgspec
+from typing import TYPE_CHECKING, Self
 
 from ralph.errors import RunError
 from ralph.runners import keeper as keeper_module
+from ralph.runners.command import Command, Deadlines, Ended, EndKind, Sink, describe_status, signal_name
 from ralph.runners.keeper import Channel, become_subreaper, descendants, signal_all
+from ralph.runners.pipes import PIPE_SIZE, open_pipe, open_pty
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import TracebackType
 
     from ralph.runners.stop import StopSwitch
 
-#: Some CLIs exit before their pipe is drained; what still fits into it is not lost.
-PIPE_SIZE = 1 << 20
+__all__ = [
+    "PIPE_SIZE",
+    "Command",
+    "Deadlines",
+    "EndKind",
+    "Ended",
+    "Sink",
+    "Supervisor",
+    "describe_status",
+    "signal_name",
+]
+
 _READ_SIZE = 1 << 18
 #: After the command has exited, how long a stray may hold a silent pipe open.
 _QUIET = 0.5
 _DRAIN_LIMIT = 5.0
-_F_SETPIPE_SZ = 1031
-
-
-class Command(msgspec.Struct, frozen=True):
-    """What to run. `stdin` is written to it and closed; None is an empty stdin.
-
-    With `aside`, the command gets a descriptor 3, and `aside` what it writes there.
-    """
-
-    argv: list[str]
-    env: dict[str, str]
-    cwd: str
-    stdin: bytes | None = None
-    pty: bool = False
-    aside: Callable[[bytes], None] | None = None
-
-
-class Deadlines(msgspec.Struct, frozen=True):
-    """Seconds; None is never. `grace` is what a command gets between TERM and KILL."""
-
-    idle: float | None = None
-    wall: float | None = None
-    first_output: float | None = None
-    #: after the agent's own last word (`Sink.finished`), how long it may take to exit
-    linger: float | None = None
-    grace: float = 5.0
-
-
-class EndKind(StrEnum):
-    EXITED = "exited"
-    NOT_STARTED = "not_started"
-    IDLE = "idle"
-    WALL = "wall"
-    LINGERED = "lingered"
-    STOPPED = "stopped"
-    LOST = "lost"
-
-
-class Ended(msgspec.Struct, frozen=True):
-    kind: EndKind
-    reason: str
-    #: exit code, or minus the signal; None when it never started or its end was not seen
-    status: int | None = None
-    seconds: float = 0.0
-    #: names of processes that were still there at the end and had to be ended
-    strays: tuple[str, ...] = ()
-    #: names of processes that even KILL did not end
-    left: tuple[str, ...] = ()
-
-
-class Sink(Protocol):
-    """Who takes the bytes. It may end the command by giving a `stop_reason`."""
-
-    def stdout(self, chunk: bytes) -> None: ...
-    def stderr(self, chunk: bytes) -> None: ...
-    def tick(self) -> None: ...
-    def stop_reason(self) -> str | None: ...
-    def finished(self) -> bool: ...
 
 
 class Supervisor:
@@ -247,23 +196,23 @@ class _Run:
     def _open(self) -> tuple[int, ...]:
         """The child's stdin, stdout, stderr and perhaps descriptor 3; our ends are registered."""
         if self.command.pty:
-            master, slave = _open_pty()
+            master, slave = open_pty()
             self._watch(master, "stdout")
             child_out = child_err = slave
         else:
-            out_read, child_out = _pipe()
-            err_read, child_err = _pipe()
+            out_read, child_out = open_pipe()
+            err_read, child_err = open_pipe()
             self._watch(out_read, "stdout")
             self._watch(err_read, "stderr")
         if self.command.stdin is None:
             child_in = os.dup(child_out) if self.command.pty else os.open(os.devnull, os.O_RDONLY)
         else:
-            child_in, self.stdin_fd = _pipe()
+            child_in, self.stdin_fd = open_pipe()
             os.set_blocking(self.stdin_fd, False)
             self.selector.register(self.stdin_fd, selectors.EVENT_WRITE, "stdin")
         if self.command.aside is None:
             return child_in, child_out, child_err
-        aside_read, child_aside = _pipe()
+        aside_read, child_aside = open_pipe()
         self._watch(aside_read, "aside")
         return child_in, child_out, child_err, child_aside
 
@@ -422,23 +371,6 @@ class _Run:
         return Ended(kind, reason, self.status, seconds, strays if self.cause is None else (), left)
 
 
-def describe_status(status: int | None) -> str:
-    if status is None:
-        return "ended"
-    if status >= 0:
-        return f"exited with code {status}"
-    return f"was ended by signal {signal_name(-status)}"
-
-
-def signal_name(number: int) -> str:
-    import signal
-
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return str(number)
-
-
 def _refused(command: Command, number: int, what: str) -> Ended:
     program = command.argv[0][:200]
     match number:
@@ -460,25 +392,3 @@ def _refused(command: Command, number: int, what: str) -> Ended:
         case _:
             reason = f"'{program}' could not be started: {os.strerror(number)}"
     return Ended(EndKind.NOT_STARTED, reason)
-
-
-def _pipe() -> tuple[int, int]:
-    read, write = os.pipe()
-    # An unprivileged user may be over the system's quota for large pipes; the default size works as well.
-    with contextlib.suppress(OSError):
-        fcntl.fcntl(write, _F_SETPIPE_SZ, PIPE_SIZE)
-    return read, write
-
-
-def _open_pty() -> tuple[int, int]:
-    import pty
-    import struct
-    import termios
-
-    master, slave = pty.openpty()
-    attributes = termios.tcgetattr(slave)
-    attributes[1] &= ~termios.OPOST  # no CR in front of each LF
-    attributes[3] &= ~termios.ECHO
-    termios.tcsetattr(slave, termios.TCSANOW, attributes)
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
-    return master, slave
