@@ -13,10 +13,10 @@ from bench.measure import MB
 from bench.sessions import SESSIONS, Session
 from bench.table import Row
 from ralph.transcripts import registry
-from ralph.transcripts.events import Text, ToolOutput, TranscriptEvent
+from ralph.transcripts.events import Text, ToolCall, ToolOutput, ToolStart, TranscriptEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _RATIO = 0.6
 _SPEED = 30.0
@@ -95,7 +95,42 @@ def _bare(lines: list[str], recipes: list[list[_Recipe]]) -> float:
 
 def _recipes(session: Session, lines: list[str]) -> list[list[_Recipe]]:
     feed = _feeder(session)
-    return [[_recipe(event) for event in feed(line)] for line in lines]
+    return [[recipe for event in feed(line) for recipe in (*_made(event, line), _recipe(event))] for line in lines]
+
+
+def _made(event: TranscriptEvent, line: str) -> list[_Recipe]:
+    """What an event needs that decoding its line does not give: JSON in a string, or an object written as text."""
+    wanted: Any
+    match event:
+        case ToolStart(ToolCall(input=dict() as wanted)):
+            pass
+        case ToolOutput(text=wanted):
+            pass
+        case _:
+            return []
+    values = list(_values(msgspec.json.decode(line)))
+    if any(value == wanted for value in values):
+        return []
+    for value in values:
+        if isinstance(value, str) and value.startswith("{") and _holds(value, wanted):
+            return [(msgspec.json.decode, None, (value,), ())]
+        if isinstance(value, dict) and msgspec.json.encode(value).decode() == wanted:
+            return [(msgspec.json.encode, None, (value,), ())]
+    return []
+
+
+def _values(value: Any) -> Iterator[Any]:
+    yield value
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _values(inner)
+
+
+def _holds(text: str, wanted: Any) -> bool:
+    try:
+        return any(value == wanted for value in _values(msgspec.json.decode(text)))
+    except msgspec.DecodeError:
+        return False
 
 
 def _recipe(event: TranscriptEvent) -> _Recipe:

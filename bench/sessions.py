@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.transcripts import registry
-from ralph.transcripts.events import Meta
+from ralph.transcripts.events import Meta, ToolStart
 from ralph.transcripts.meta import Kind
 
 if TYPE_CHECKING:
@@ -37,24 +37,30 @@ class Session(msgspec.Struct, frozen=True):
     def lines(self, size: int) -> list[str]:
         """About `size` bytes: a beginning, then the middles in turns."""
         beginning: list[str] = []
-        middle: list[str] = []
+        middles: list[list[str]] = []
         for path in self._paths():
             start, rest = self._parts(path)
             beginning = beginning or start
-            middle += rest
-        if not middle:
+            if rest:
+                middles.append(self._pieces(rest))
+        if not middles:
             raise RuntimeError(f"there is no recording for {self.adapter}, {self.form}")
-        body = "\n".join(middle)
-        ids = sorted(_ids(middle)) if self.json else []
-        pieces = re.split("(" + "|".join(re.escape(f'"{i}"') for i in ids) + ")", body) if ids else [body]
         lines, written, turn = beginning, 0, 0
         while written < size:
-            # what was split at stands at the odd places
-            fresh = [f'{p[:-1]}-{turn}"' if n % 2 else p for n, p in enumerate(pieces)]
-            lines += "".join(fresh).split("\n")
-            written += len(body)
-            turn += 1
+            for pieces in middles:
+                # What was split at stands at the odd places. Recordings share ids as well (the first call of a scripted
+                # model always has the same), so that each has its own: a call that is known already would be a copy.
+                body = "".join([f'{p[:-1]}-{turn}"' if n % 2 else p for n, p in enumerate(pieces)])
+                lines += body.split("\n")
+                written += len(body)
+                turn += 1
         return lines
+
+    def _pieces(self, lines: list[str]) -> list[str]:
+        """The lines, split at their ids."""
+        body = "\n".join(lines)
+        ids = sorted(_ids(lines)) if self.json else []
+        return re.split("(" + "|".join(re.escape(f'"{i}"') for i in ids) + ")", body) if ids else [body]
 
     def _paths(self) -> Iterator[Path]:
         for folder in self.folders:
@@ -73,9 +79,12 @@ class Session(msgspec.Struct, frozen=True):
         for line in data.decode("utf-8", "replace").rstrip("\n").split("\n"):
             if self.json and not _is_json(line):
                 continue
-            kinds = {event.meta.get("kind") for event in feed(line) if isinstance(event, Meta)}
+            events = feed(line)
+            kinds = {event.meta.get("kind") for event in events if isinstance(event, Meta)}
             if Kind.SESSION.value in kinds or not start:
                 start.append(line)
+                if any(isinstance(event, ToolStart) for event in events):
+                    rest.append(line)  # else its result would come without a call
             elif len(line) <= _LONGEST and not kinds & _ENDS:
                 rest.append(line)
         return start[:1], rest
