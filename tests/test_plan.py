@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from ralph.agents.spec import MAX_ARGUMENT, Delivery, Invocation
 from ralph.config.layers import resolve
 from ralph.errors import UsageError
-from ralph.plan import Plan, make_plan
+from ralph.plan import Plan
+from ralph.planning import make_plan
 
 FILE = Path("/j/prompt.md")
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ralph.config.layers import resolve
-from ralph.plan import Plan, make_plan
+from ralph.planning import make_plan
+
+if TYPE_CHECKING:
+    from ralph.plan import Plan
 
 
 @pytest.fixture(autouse=True)

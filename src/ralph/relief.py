@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.config.settings import HOSTED, OnLimit
-from ralph.plan import make_plan, with_warnings
+from ralph.planning import make_plan, with_warnings
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import pytest
-
 sys.path.insert(0, str(Path(__file__).parent))
+
+from typing import TYPE_CHECKING
 
 from recording import Recording, case_for, find
 
 from ralph.loop.replay import replay
 from ralph.transcripts.events import Meta, Tag, Text, ToolOutput, ToolStart
+
+if TYPE_CHECKING:
+    import pytest
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 

@@ -25,7 +25,7 @@ def _driver() -> tuple[Plan | None, list[str]]:
     from ralph.cli.run import settle
     from ralph.dialects.driver.survey import lines
     from ralph.errors import UsageError
-    from ralph.plan import make_plan
+    from ralph.planning import make_plan
 
     try:
         resolved, workdir = settle({}, None)

@@ -70,7 +70,7 @@ def _plan(asked: Asked) -> Plan:
     from ralph.config.layers import resolve
     from ralph.config.settings import HOSTED
     from ralph.dialects.as_claude.once import with_sandbox
-    from ralph.plan import make_plan
+    from ralph.planning import make_plan
 
     workdir = working_directory(None)
     given: dict[str, Any] = {"agent": asked.agent} if asked.agent else {}

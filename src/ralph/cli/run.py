@@ -13,13 +13,14 @@ from ralph.cli.options import GroupedCommand, given, setting_options
 from ralph.config.layers import Resolved, resolve
 from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose, module
 from ralph.errors import UsageError
-from ralph.plan import Plan, make_plan
+from ralph.planning import make_plan
 from ralph.prompt import NO_PROMPT, PromptSource, prompt_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ralph.config.filelayer import FileLayer
+    from ralph.plan import Plan
     from ralph.trust import Item
     from ralph.ui.screen import Screen
 
@@ -51,12 +52,13 @@ def run_command(config_file: str | None, dry_run: bool, trust: bool, **values: A
     usage, 130 interrupted, 143 terminated.
     """
     from ralph import trust as trusting
-    from ralph.cli.trust import ask
 
     if trust:
         os.environ[trusting.VARIABLE] = "1"  # every check sees it; the loop keeps it from the agent
     if dry_run:
         return _dry_run(given(values), config_file)
+    from ralph.cli.trust import ask
+
     resolved, workdir = settle(given(values), config_file, ask)
     ask(trusting.items(resolved, workdir))
     plan, source, prompt = _prepare(resolved, workdir)

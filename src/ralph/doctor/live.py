@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.config.settings import Ui
-from ralph.plan import make_plan
+from ralph.planning import make_plan
 from ralph.prompt import PromptSource
 from ralph.transcripts.events import Meta, Tag, Text
 from ralph.transcripts.meta import Kind

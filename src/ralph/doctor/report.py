@@ -11,7 +11,7 @@ from ralph.agents.versions import Standing
 from ralph.doctor import agents, surroundings
 from ralph.doctor.surroundings import Check, State
 from ralph.errors import UsageError
-from ralph.plan import make_plan
+from ralph.planning import make_plan
 from ralph.prices import Prices
 
 if TYPE_CHECKING:

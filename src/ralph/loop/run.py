@@ -10,6 +10,7 @@ import msgspec
 
 from ralph import trust
 from ralph.errors import RalphError, RunError, UsageError
+from ralph.launch import SessionMode
 from ralph.loop import breaker, costs, progress, report, waits
 from ralph.loop.calls import Calls
 from ralph.loop.decide import EXIT_CODES, End, Facts, Policy, Step, decide, is_failure, too_late
@@ -22,7 +23,6 @@ from ralph.loop.record import Recorder
 from ralph.loop.rota import Rota
 from ralph.loop.sessions import Sessions, session_of, usage_is_cumulative
 from ralph.loop.signals import Markers
-from ralph.plan import SessionMode
 from ralph.runners.process import Command, Deadlines, Ended, EndKind
 from ralph.runners.stop import StopKind
 from ralph.transcripts import meta, registry

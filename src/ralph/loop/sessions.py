@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ralph.plan import SessionMode
+from ralph.launch import SessionMode
 from ralph.transcripts.events import decode_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ralph.launch import Launcher
     from ralph.loop.judge import Verdict
-    from ralph.plan import Launcher, Plan
+    from ralph.plan import Plan
     from ralph.transcripts.events import Usage
 
 #: How much of a recording is searched for an id that no event told.

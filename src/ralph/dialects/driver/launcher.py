@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ralph.agents.spec import MAX_ARGUMENT
 from ralph.dialects.driver import fixplan
 from ralph.errors import UsageError
-from ralph.plan import Examined, Launch, Launcher
+from ralph.launch import Examined, Launch, Launcher
 from ralph.programs import which
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from ralph.dialects.driver.launcher import DriverLauncher
 from ralph.dialects.driver.layer import BY_DEFAULT, layer, read
 from ralph.dialects.driver.locate import FOLDERS, here, locate
 from ralph.errors import UsageError, nearest
-from ralph.plan import Plan, plan_for, with_warnings
+from ralph.plan import Plan
+from ralph.planning import plan_for, with_warnings
 from ralph.programs import which
 from ralph.transcripts import registry as transcripts
 

@@ -16,8 +16,10 @@ from ralph.dialects.provider import planfile
 from ralph.dialects.provider.signals import RalphexReader
 from ralph.dialects.provider.transcript import ProviderAdapter, patterns_of
 from ralph.errors import UsageError
+from ralph.launch import Launch, Launcher, SessionMode
 from ralph.loop.signals import Markers
-from ralph.plan import Launch, Launcher, Plan, SessionMode, with_warnings
+from ralph.plan import Plan
+from ralph.planning import with_warnings
 from ralph.programs import which
 from ralph.transcripts import registry as transcripts
 

@@ -16,8 +16,10 @@ from ralph.dialects.script.ended import Status, context_notice, hook_notices
 from ralph.dialects.script.probe import HERE, REQUIRED, Place, assigned, bash, look
 from ralph.dialects.script.response import ResponseReader, Unseen
 from ralph.errors import UsageError, nearest
+from ralph.launch import Launch, Launcher
 from ralph.loop.signals import Markers
-from ralph.plan import Launch, Launcher, Plan, with_warnings, without_flags
+from ralph.plan import Plan
+from ralph.planning import with_warnings, without_flags
 from ralph.programs import which
 from ralph.runners.process import Ended, EndKind
 from ralph.transcripts import meta
