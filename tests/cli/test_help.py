@@ -34,11 +34,8 @@ def test_help_fits_80_columns_and_is_grouped(ralph: Ralph, columns: str) -> None
 def test_every_flag_with_a_default_names_it(ralph: Ralph) -> None:
     text = " ".join(ralph("run", "--help").stdout.split())
     for option in OPTIONS:
-        if (
-            option.flags
-            and not isinstance(default(option.name), bool)
-            and option.name not in ("prompt", "agent_cmd", "verify")
-        ):
+        value = default(option.name)
+        if option.flags and value not in (None, ()) and not isinstance(value, bool):
             assert "[default:" in option.help, option.name
             assert option.help in text
 
