@@ -210,6 +210,7 @@ def test_a_limit_that_does_not_end_is_a_failure_with_the_evidence() -> None:
     assert "11 iterations in a row, since iteration 7" in found.reason
     assert "rate_limited: why" in found.reason
     assert limited(limit(9, told=False, guesses=500), retries=0).end is None
+    assert limited(limit(math.inf, told=False, guesses=11)).end is End.FAILED, "nor is there another agent left"
 
 
 def test_a_budget_that_is_used_up_is_not_waited_with() -> None:

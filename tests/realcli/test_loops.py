@@ -61,9 +61,9 @@ def test_a_wrong_key_needs_a_person(bench: Bench) -> None:
 
 
 def test_too_many_requests_are_a_rate_limit(bench: Bench) -> None:
-    loop = bench.run("error429", *_IMPATIENT)
+    loop = bench.run("error429", "--on-limit", "stop", *_IMPATIENT)
     assert [i["outcome"] for i in loop.iterations] == ["rate_limited"], loop.shown
-    assert loop.code != 0
+    assert loop.code == 5
 
 
 def test_a_prompt_of_300_kb_reaches_the_model_whole_or_is_refused_before_the_start(bench: Bench) -> None:

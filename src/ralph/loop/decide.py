@@ -141,11 +141,11 @@ def _limited(facts: Facts, limit: Limit, policy: Policy) -> Step:
         return Step(End.NEEDS_PERSON, f"{what} — {known}: run again then (--on-limit wait would wait for it)")
     if limit.relief is not None:
         return Step(None, f"{what}; {known}: {limit.relief} takes over")
-    if math.isinf(limit.next_at):
-        return Step(End.NEEDS_PERSON, f"{what} — {_HELP[Outcome.QUOTA]}")
     if patience.retries and limit.guesses > patience.retries:
         tries = f"{limit.guesses} iterations in a row, since iteration {limit.since}"
         return Step(End.FAILED, f"the provider let none of {tries}, get through; the last one: {what}")
+    if math.isinf(limit.next_at):
+        return Step(End.NEEDS_PERSON, f"{what} — {_HELP[Outcome.QUOTA]}")
     wait = Wait(limit.next_at - now, limit.next_at, what)
     late = too_late(wait, policy.limits, facts.elapsed)
     if late is not None:

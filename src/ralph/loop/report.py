@@ -266,6 +266,8 @@ def _next_step(end: str, look: str) -> str:
             return f"{look} shows what happened; run again to go on, with a higher limit if you want"
         case "replan":
             return "the agent asks for a new plan: change the prompt or the plan, then run again"
+        case "stuck":
+            return f"{look} shows what happened; change the prompt or the plan, then run again"
         case "needs_person":
             return "do what is said above, then run again"
         case _:

@@ -56,6 +56,8 @@ class Run:
 
 @pytest.fixture
 def run(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    monkeypatch.setenv("RALPH_LIMIT_RETRIES", "1")  # a server that refuses goes on refusing here
+    monkeypatch.setenv("RALPH_RETRY_DELAY", "0.1")
     with nothing_left_behind(monkeypatch):
         yield Run(repo)
 

@@ -77,7 +77,7 @@ class Answer:
         self._understood = True
         events = self._introduce(value)
         self._usage = get_dict(value, "usage") or self._usage
-        first = choices[0] if choices else None
+        first = choices[0] if isinstance(choices, list) and choices else None
         return events + self._choice(first) if isinstance(first, dict) else events
 
     def _introduce(self, value: dict[str, Any]) -> list[TranscriptEvent]:
