@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 VARIABLE = "RALPH_TRUST"
 
 _LINE = re.compile(r"(.+):\d+$")
-_SHELLS = re.compile(r"(ba|da|z|k)?sh|python[\d.]*|node|bun|deno|ruby|perl|php|env|uv|npx")
+_SHELLS = r"(ba|da|z|k)?sh|python[\d.]*|node|bun|deno|ruby|perl|php|env"
 _TYPED = re.compile(r"-.*|[A-Z][A-Z0-9_]*")
 
 
@@ -95,10 +95,11 @@ def starting(resolved: Resolved, workdir: Path) -> list[Item]:
 
 
 def is_changed(item: Item) -> bool:
-    """Whether it was allowed once, when it was something else."""
+    """Whether something else was allowed in its place."""
     from ralph import trust_store
 
-    return bool(trust_store.load(item.root).allowed.get(item.what))
+    before = trust_store.load(item.root).allowed.get(item.what, [])
+    return bool(before) and item.digest not in before
 
 
 def remember(wanted: Iterable[Item]) -> None:
@@ -141,7 +142,7 @@ def listed(shown: list[Item]) -> list[str]:
 
     lines = []
     for item in shown:
-        changed = "  (changed since you allowed it)" if is_changed(item) else ""
+        changed = "  (new or changed since you allowed it)" if is_changed(item) else ""
         place = f" ({item.origin})" if item.origin else ""
         if not item.text:
             lines.append(safe(f"  file       {item.root / item.what}{place}{changed}"))
@@ -273,7 +274,7 @@ def _program(text: str, folders: tuple[Path, ...]) -> Path | None:
     except ValueError:
         words = text.split()
     words = [word for word in words if not re.match(r"[A-Za-z_]\w*=", word)]
-    while words and _SHELLS.fullmatch(Path(words[0]).name):
+    while words and re.fullmatch(_SHELLS, Path(words[0]).name):
         words = words[1:]
         while words and words[0].startswith("-"):
             words = words[1:]

@@ -54,6 +54,9 @@ def test_a_command_in_ralph_yml_is_refused_until_it_is_trusted_and_again_when_it
     done = ralph("trust")
     assert done.returncode == 0, done
     assert "touch ran" in done.stdout
+    again = ralph("trust").stdout
+    assert "All of it is trusted" in again
+    assert "changed" not in again
     assert ralph("run").returncode == 0
     (repo / "ran").unlink()
     (repo / "ralph.yml").write_text(f"# a line more changes nothing\nmax_iterations: 3\n{AGENT}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ralph import trust, trust_store
+from ralph import trust
 from ralph.errors import RunError
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def _wanted(workdir: Path, config_file: str | None) -> list[Item]:
 
 
 def _list() -> int:
+    from ralph import trust_store
     from ralph.ui.render import safe
 
     records = trust_store.everything()
@@ -86,6 +87,7 @@ def _list() -> int:
 
 def _remove(workdir: Path) -> int:
     """Also what stands further up, if that is where the ralph.yml is."""
+    from ralph import trust_store
     from ralph.config.yamlfile import find_upward
 
     above = find_upward(workdir)
