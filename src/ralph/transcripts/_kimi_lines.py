@@ -38,11 +38,6 @@ class Tool(msgspec.Struct, gc=False, tag_field="role", tag="tool"):
     call: str = msgspec.field(name="tool_call_id")
     content: str | list[TextPart]
 
-    @property
-    def text(self) -> str:
-        content = self.content
-        return content if isinstance(content, str) else "\n".join([part.text for part in content if part.text])
-
 
 Line: TypeAlias = Assistant | Tool
 _decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)

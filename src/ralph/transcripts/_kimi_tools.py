@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
+
 from ralph.transcripts.events import (
     ToolCall,
     ToolEnd,
@@ -20,14 +22,16 @@ from ralph.transcripts.meta import ErrorClass
 
 _SHELLS = frozenset({"Bash", "Shell", "PowerShell"})
 #: The last line of a shell's result in Kimi Code.
-_FAILED = re.compile(
-    r"(?:^|\n)(?:Command (?:failed with exit code: -?\d+|killed|was |timed out)[^\n]*|Session closed)\s*$"
-)
+_FAILED = re.compile(r"Command (?:failed with exit code: -?\d+|killed|was |timed out)|Session closed$")
 #: The first words of a result, whole, where a tool was not run.
 _NOT_RUN = re.compile(
     r'Tool "([^"]+)" was (?:denied|not run)\b|(?:<system>ERROR: )?The tool call is rejected by the user'
 )
+_MAYBE_NOT_RUN = ('Tool "', "The tool call is rejected", "<system>ERROR: The tool call is rejected")
+_MAYBE_FAILED = ("Command ", "Session closed")
 _DONE = re.compile(r"(?:Wrote|Appended|Replaced|Edited|Updated|Created) ")
+
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class KimiTools:
@@ -60,30 +64,39 @@ class KimiTools:
             events.append(ToolStart(ToolCall(call, name)))
         if output:
             events.append(ToolOutput(ToolRef(call, name), output))
-        refusal = _NOT_RUN.match(output)
+        refusal = _NOT_RUN.match(output) if output.startswith(_MAYBE_NOT_RUN) else None
         if refusal is not None and refusal.group(1) in (None, name):
             self._refused[name] = output.partition("\n")[0][:300]
             status = ToolStatus.FAIL
         elif status is None:
             status = _status(name, output, code=code)
-        if status is ToolStatus.OK:
+        if status is ToolStatus.OK and self._refused:
             self._refused.pop(name, None)
-        return [*events, ToolEnd(ToolResult(call, status, None, name))]
+        events.append(ToolEnd(ToolResult(call, status, None, name)))
+        return events
 
 
 def _status(name: str, output: str, *, code: bool) -> ToolStatus:
-    if output.startswith("<system>ERROR"):
-        return ToolStatus.FAIL
-    if not code or output.startswith("<system>"):
+    if output.startswith("<system>"):
+        return ToolStatus.FAIL if output.startswith("ERROR", 8) else ToolStatus.OK
+    if not code:
         return ToolStatus.OK
     if name in _SHELLS:
-        return ToolStatus.FAIL if _FAILED.search(output[-500:]) else ToolStatus.OK
+        # Looked for from the end: a search would try every line of a long output.
+        tail = output[-500:].rstrip()
+        last = tail.rfind("\n") + 1
+        failed = tail.startswith(_MAYBE_FAILED, last) and _FAILED.match(tail, last) is not None
+        return ToolStatus.FAIL if failed else ToolStatus.OK
     # Other tools of Kimi Code fail in words of their own.
     return ToolStatus.OK if _DONE.match(output) else ToolStatus.UNKNOWN
 
 
 def _input(arguments: Any) -> dict[str, Any] | None:
     if isinstance(arguments, str):
+        try:
+            return _decode_object(arguments)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            pass  # no object, or half a surrogate pair in it
         try:
             arguments = decode_json(arguments)
         except (ValueError, RecursionError):

@@ -16,7 +16,7 @@ from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._errors import classify
 from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_list, get_str, strip_escapes
-from ralph.transcripts._kimi_lines import HOT, Assistant, Line, ThinkPart, decode_line
+from ralph.transcripts._kimi_lines import HOT, Assistant, TextPart, decode_line
 from ralph.transcripts._kimi_text import ReprReader, begins
 from ralph.transcripts._kimi_tools import KimiTools
 from ralph.transcripts.base import Capabilities
@@ -76,22 +76,28 @@ class KimiAdapter(JsonAdapter):
                 known = decode_line(line)
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
                 return super().feed(line)
-            events = self._usual(known)
-            if events is not None:
-                return events
+            if isinstance(known, Assistant):
+                events = self._usual_message(known)
+                if events is not None:
+                    return events
+            elif known.call:
+                self._tail = []
+                self._answered = False
+                content = known.content
+                if not isinstance(content, str):
+                    content = "\n".join([part.text for part in content if part.text])
+                return self._tools.end(known.call, content, None, code=self._code)
         return super().feed(line)
 
-    def _usual(self, line: Line) -> list[TranscriptEvent] | None:
-        """None for a line that must be read as an object."""
-        if not isinstance(line, Assistant):
-            if not line.call:
+    def _usual_message(self, line: Assistant) -> list[TranscriptEvent] | None:
+        """None for a message that must be read as an object."""
+        calls = line.tool_calls
+        for call in calls:
+            if not call.id:
                 return None
-            self._tail = []
-            self._answered = False
-            return self._tools.end(line.call, line.text, None, code=self._code)
-        if not all(call.id for call in line.tool_calls):
-            return None
         self._tail = []
+        self._answered = not calls
+        self._retrying = None
         events: list[TranscriptEvent] = [Text(Tag.THINK, line.reasoning)] if line.reasoning else []
         content = line.content
         if isinstance(content, str):
@@ -99,15 +105,14 @@ class KimiAdapter(JsonAdapter):
                 events.append(_words(content))
         elif content is not None:
             for part in content:
-                if not isinstance(part, ThinkPart):
+                if isinstance(part, TextPart):
                     if part.text:
                         events.append(_words(part.text))
                 elif part.think:
                     events.append(Text(Tag.THINK, part.think.removesuffix("\n")))
-        for call in line.tool_calls:
-            events += self._tools.start(call.id, call.function.name or "tool", call.function.arguments)
-        self._answered = not line.tool_calls
-        self._retrying = None
+        for call in calls:
+            function = call.function
+            events += self._tools.start(call.id, function.name or "tool", function.arguments)
         return events
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
