@@ -113,3 +113,17 @@ def test_a_narrow_terminal_keeps_the_status_on_one_line(tmux: Tmux, repo: Path) 
     lines = tmux.lines()
     assert sum(line.startswith("iteration 1/1") for line in lines) == 1
     assert len(lines[-1]) < 30
+
+
+def test_a_wait_is_counted_down_in_the_last_line_and_gone_after_it(tmux: Tmux, repo: Path) -> None:
+    limit = '@@RALPH@@ {"type":"meta","meta":{"kind":"rate_limit","retry_after":2}}'
+    error = '@@RALPH@@ {"type":"meta","meta":{"kind":"error","message":"slow down","class":"rate_limited"}}'
+    command = f"if [ $RALPH_ITERATION = 1 ]; then echo '{limit}'; echo '{error}'; exit 1; fi; echo begun; sleep 1"
+    tmux.start(repo, ralph_line("run", "1", "--transcript", "rtf1", "--agent-cmd", command))
+    first = tmux.until(lambda lines: lines[-1:] != [] and lines[-1].startswith("waiting "))
+    assert first[-1].endswith("· rate_limited: slow down")
+    second = tmux.until(lambda lines: lines[-1] != first[-1])
+    assert second[-1].startswith("waiting ")
+    assert second[:-1] == first[:-1]
+    last = tmux.until(lambda lines: any("begun" in line for line in lines))
+    assert not any(line.startswith("waiting ") for line in last)

@@ -155,7 +155,7 @@ def _limited(facts: Facts, limit: Limit, policy: Policy) -> Step:
         return Step(
             End.NEEDS_PERSON, f"{what} — {known}, which is a longer wait than {longest} (--max-wait): run again then"
         )
-    return Step(None, f"{what}; next try at {at(wait.until, now)}", wait)
+    return Step(None, f"trying again at {at(wait.until, now)}", wait)
 
 
 def too_late(wait: Wait, limits: Limits, elapsed: float) -> Step | None:

@@ -225,7 +225,7 @@ def run_end(
 
 
 def _iterations(number: int, uncounted: int) -> str:
-    return f"{number} ({uncounted} of them ran into limits and do not count)" if uncounted else str(number)
+    return f"{number} ({uncounted} not counted: limits of the provider)" if uncounted else str(number)
 
 
 def _files(changes: Changes | None) -> str:

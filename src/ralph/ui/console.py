@@ -77,8 +77,8 @@ class RichScreen(PlainScreen):
         text = self._text(events)
         if text:
             erase = self._erase()
-            if _ends_iteration(events[-1]):
-                self._status = ""  # what follows is ralph's own work: the line would only stand still
+            if _is_turn(events[-1]):
+                self._status = ""  # it is about what was before: until it is told anew it would only stand still
             self._write(erase + text + self._status)
 
     def status(self, status: Status) -> None:
@@ -120,8 +120,9 @@ class RichScreen(PlainScreen):
         return f"{start}{label:<{_WIDTH}}{end} {text}\n"
 
 
-def _ends_iteration(event: TranscriptEvent) -> bool:
-    return type(event) is Meta and event.meta.get("kind") == Kind.ITERATION_END
+def _is_turn(event: TranscriptEvent) -> bool:
+    """An iteration begins, or ralph's own work after it."""
+    return type(event) is Meta and event.meta.get("kind") in (Kind.ITERATION_START, Kind.ITERATION_END)
 
 
 def status_text(status: Status) -> str:
