@@ -160,7 +160,7 @@ def crew(tmp_path_factory: pytest.TempPathFactory, repo: Path, mark: str) -> Cal
     folder = Path(os.environ["HOME"]) / ".config" / "ralph" / "agents"
     folder.mkdir(parents=True)
 
-    def start(one: str, two: str, *flags: str) -> Ran:
+    def start(one: str, two: str, *flags: str, delivery: str = "stdin") -> Ran:
         for name, script in (("one", one), ("two", two)):
             program = programs / name
             program.write_text(f"#!/bin/bash\n{script}\n")
@@ -168,7 +168,7 @@ def crew(tmp_path_factory: pytest.TempPathFactory, repo: Path, mark: str) -> Cal
             (folder / f"{name}.toml").write_text(
                 f'name = "{name}"\ntitle = "{name.title()}"\ncommands = ["{program}"]\ninstall = "x"\n'
                 f'link = "https://agent.invalid"\n'
-                '[version]\nargs = []\n[[invocation]]\nargs = []\nprompt = "stdin"\ntranscript = "rtf1"\n'
+                f'[version]\nargs = []\n[[invocation]]\nargs = []\nprompt = "{delivery}"\ntranscript = "rtf1"\n'
             )
         done = subprocess.run(
             [sys.executable, "-m", "ralph", "run", *flags],
@@ -220,3 +220,12 @@ def test_one_that_is_not_there_is_an_error_before_the_start(crew: Callable[..., 
     assert ran.code == 64
     assert "nobody" in ran.err
     assert not (repo / ".ralph" / "latest").exists()
+
+
+def test_a_prompt_that_the_others_could_not_be_given_is_an_error_before_the_start(
+    crew: Callable[..., Ran], repo: Path
+) -> None:
+    (repo / "PROMPT.md").write_text("x" * 200_000)
+    ran = crew("exit 1", "exit 1", "--agents", "demo,two", delivery="argument")
+    assert ran.code == 64
+    assert "Two takes it as one argument" in ran.err

@@ -66,7 +66,8 @@ def run_command(config_file: str | None, dry_run: bool, trust: bool, **values: A
         from ralph.ui.ask import check_terminal
 
         check_terminal()
-    plan.launch(prompt, workdir / "prompt.md")  # what cannot be delivered is an error before the start
+    for one in (plan, *plan.relief):
+        one.launch(prompt, workdir / "prompt.md")  # what cannot be delivered is an error before the start
     return execute(plan, source)
 
 
