@@ -106,3 +106,11 @@ def test_mistakes_in_them_are_told_and_nothing_is_written(ralph: Ralph, repo: Pa
     assert done.returncode == 64
     assert ".ralphex/config:1" in done.stderr
     assert not (repo / "ralph.yml").exists()
+
+
+def test_a_home_that_cannot_be_written_is_no_reason_to_fail(ralph: Ralph, repo: Path) -> None:
+    (repo / "a-file").write_text("")
+    done = ralph("init", env={"XDG_CONFIG_HOME": str(repo / "a-file")})
+    assert done.returncode == 0, done
+    assert "cannot be remembered" in done.stderr
+    assert (repo / "ralph.yml").is_file()

@@ -11,7 +11,7 @@ from ralph import trust
 from ralph.cli.run import working_directory
 from ralph.config.yamlfile import NAMES
 from ralph.dialects.found import find
-from ralph.errors import UsageError
+from ralph.errors import RunError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,7 @@ def init_command(from_existing: bool) -> None:
         _from_existing(workdir)
         return
     if write(workdir / "ralph.yml", _CONFIG):
-        trust.remember_file(workdir / "ralph.yml")
+        _remember(workdir / "ralph.yml")
     write(workdir / "PROMPT.md", _PROMPT)
     click.echo("Next: say in PROMPT.md what to do, try `ralph run --dry-run`, then `ralph run`.")
 
@@ -82,6 +82,14 @@ def write(path: Path, text: str) -> bool:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
     click.echo(f"wrote {path.name}")
     return True
+
+
+def _remember(path: Path) -> None:
+    """What we wrote is trusted; where that cannot be kept, the user will be asked."""
+    try:
+        trust.remember_file(path)
+    except RunError as error:
+        click.echo(f"note: {error}", err=True)
 
 
 def _from_existing(workdir: Path) -> None:
@@ -105,7 +113,7 @@ def _from_existing(workdir: Path) -> None:
     resolved = resolve(workdir, {}, environ={}, dialect=layer)  # which tells what is wrong in these files
     was_trusted = not trust.untrusted(trust.items(resolved, workdir))
     if write(workdir / "ralph.yml", as_yaml(found, layer)) and was_trusted:
-        trust.remember_file(workdir / "ralph.yml")
+        _remember(workdir / "ralph.yml")
     for note in (*notes, *resolved.warnings):
         click.echo(f"note: {note}")
     click.echo(
