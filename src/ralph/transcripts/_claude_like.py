@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ralph.transcripts import meta
 from ralph.transcripts._claude_errors import error_class, reset_time
 from ralph.transcripts._claude_tools import text_of
-from ralph.transcripts._claude_usual import SYNTHETIC, Events, UsualLines
+from ralph.transcripts._claude_usual import QUIET_SUBTYPES, SYNTHETIC, Events, UsualLines
 from ralph.transcripts._errors import retry_after
 from ralph.transcripts._json import get_dict, get_float, get_int, get_list, get_str
 from ralph.transcripts.base import Capabilities
@@ -38,7 +38,6 @@ _NOISE = frozenset(
         "tool_use_summary",
     }
 )
-_NOISE_SUBTYPES = frozenset({"status", "thinking_tokens", "session_state_changed", "files_persisted"})
 _NOISE_PREFIXES = ("task_", "hook_")
 
 
@@ -173,13 +172,13 @@ class ClaudeLikeAdapter(UsualLines):
     def _tool_result(self, block: dict[str, Any], value: dict[str, Any], *, alone: bool = True) -> Events:
         text = text_of(block.get("content"))
         details = get_dict(value, "tool_use_result") if alone else {}
-        status, text = self.tool_status(block, details, text)
+        failed = bool(block.get("is_error")) or details.get("interrupted") is True
+        status, text = self.tool_status(text, failed=failed)
         duration = get_int(details, "durationMs", "totalDurationMs", "duration_ms") if details else None
         return self.tools.end(get_str(block, "tool_use_id", "id"), text, status, duration)
 
-    def tool_status(self, block: dict[str, Any], details: dict[str, Any], text: str) -> tuple[ToolStatus, str]:
+    def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
         """How a call ended, and its output. Success is told by the absence of `is_error`."""
-        failed = bool(block.get("is_error")) or details.get("interrupted") is True
         return (ToolStatus.FAIL if failed else ToolStatus.OK), text
 
     # -- fragments
@@ -218,7 +217,7 @@ class ClaudeLikeAdapter(UsualLines):
         subtype = value.get("subtype")
         if not isinstance(subtype, str):
             return self.on_system(value, "")
-        return [] if subtype in _NOISE_SUBTYPES else self.on_system(value, subtype)
+        return [] if subtype in QUIET_SUBTYPES else self.on_system(value, subtype)
 
     def on_system(self, value: dict[str, Any], subtype: str) -> Events:
         match subtype:

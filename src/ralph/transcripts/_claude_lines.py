@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 #: How these lines begin, as all who speak the schema write them.
-HOT = ('{"type":"stream_event"', '{"type":"assistant"', '{"type":"user"')
+HOT = ('{"type":"stream_event"', '{"type":"assistant"', '{"type":"user"', '{"type":"system"')
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
 
@@ -82,12 +82,20 @@ class Delta(msgspec.Struct, gc=False):
     partial_json: str = ""
 
 
+class Begun(msgspec.Struct, gc=False):
+    """A message that is going to be streamed."""
+
+    id: str | None = None
+    model: str | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"")
+
+
 class Event(msgspec.Struct, gc=False):
     type: str
     delta: Delta | None = None
     content_block: dict[str, Any] | None = None
-    message: dict[str, Any] | None = None
-    usage: dict[str, Any] | None = None
+    message: Begun | None = None
+    usage: msgspec.Raw = msgspec.Raw(b"")
 
 
 class StreamEvent(msgspec.Struct, gc=False, tag="stream_event"):
@@ -95,6 +103,12 @@ class StreamEvent(msgspec.Struct, gc=False, tag="stream_event"):
     parent_tool_use_id: None = None
 
 
-Line: TypeAlias = Assistant | User | StreamEvent
+class System(msgspec.Struct, gc=False, tag="system"):
+    """Whatever the CLI says of itself, of which much is not worth reading."""
+
+    subtype: str
+
+
+Line: TypeAlias = Assistant | User | StreamEvent | System
 _decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 decode_line = _decoder.decode

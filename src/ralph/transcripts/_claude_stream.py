@@ -46,6 +46,10 @@ class MessageStream:
     def start_message(self, message: dict[str, Any]) -> list[TranscriptEvent]:
         self.model = get_str(message, "model") or self.model
         self._usage.message(message)
+        return self.restart()
+
+    def restart(self) -> list[TranscriptEvent]:
+        """A new message begins."""
         return self.thoughts.restart() + self.words.restart()
 
     def count(self, usage: dict[str, Any]) -> list[TranscriptEvent]:

@@ -38,11 +38,12 @@ class ToolCalls:
         if call is None:
             call = next(iter(self._open), f"call-{len(self._known) + 1}")
         events: list[TranscriptEvent] = []
-        if call not in self._open:
+        name = self._open.pop(call, None)
+        if name is None:
             if call in self._known:
                 return []
             events.append(self._begin(call, "tool", None))
-        name = self._open.pop(call)
+            name = self._open.pop(call)
         if text:
             events.append(ToolOutput(ToolRef(call, name), text))
         events.append(ToolEnd(ToolResult(call, status, duration_ms, name)))

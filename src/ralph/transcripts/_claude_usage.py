@@ -41,11 +41,16 @@ def main_model(models: dict[str, Any]) -> str | None:
     return max(names, key=lambda n: get_float(models[n], "costUSD") or 0.0, default=None)
 
 
+#: A message has two or three lines with counts; should a stream have more, they are merged as they come.
+_MOST_PARTS = 8
+
+
 class RunUsage:
     """Adds up a run without counting anything twice."""
 
     def __init__(self) -> None:
-        self._messages: dict[str, dict[str, Any] | bytes] = {}
+        #: of each message what its lines say; decoded only if no result tells the sum
+        self._messages: dict[str, list[dict[str, Any] | bytes]] = {}
         self._current = ""
         self._last: Usage | None = None
         self._cost: float | None = None
@@ -57,7 +62,7 @@ class RunUsage:
             name = message.get("id")
             if type(name) is str:
                 self._current = name
-            self._messages[self._current] = usage
+            self._messages[self._current] = [usage]
 
     def raw_message(self, name: str | None, usage: msgspec.Raw) -> None:
         """The same, not decoded yet: the counts of a message matter only if no result tells the sum."""
@@ -65,11 +70,17 @@ class RunUsage:
         if raw[:1] == b"{":
             if name is not None:
                 self._current = name
-            self._messages[self._current] = raw
+            self._messages[self._current] = [raw]
 
-    def delta(self, usage: dict[str, Any]) -> None:
+    def delta(self, usage: dict[str, Any] | bytes) -> None:
         """The final counts of the message that is being streamed."""
-        self._messages[self._current] = {**_decoded(self._messages.get(self._current, {})), **usage}
+        known = self._messages.get(self._current)
+        if known is None:
+            self._messages[self._current] = [usage]
+        elif len(known) < _MOST_PARTS:
+            known.append(usage)
+        else:
+            self._messages[self._current] = [{**_decoded(known), **_decoded([usage])}]
 
     def result(self, value: dict[str, Any], model: str | None) -> Usage | None:
         """What a `result` line adds to the results before it.
@@ -133,12 +144,15 @@ def _beyond(total: Usage, last: Usage) -> Usage:
     return Usage(model=total.model, **{n: None if v is None else v - (old[n] or 0) for n, v in new.items()})
 
 
-def _decoded(usage: dict[str, Any] | bytes) -> dict[str, Any]:
-    value: dict[str, Any] = decode_json(usage) if isinstance(usage, bytes) else usage
-    return value
+def _decoded(parts: list[dict[str, Any] | bytes]) -> dict[str, Any]:
+    """One message's counts: a later line's replace those before it, field by field."""
+    merged: dict[str, Any] = {}
+    for part in parts:
+        merged |= decode_json(part) if isinstance(part, bytes) else part
+    return merged
 
 
-def _sum(messages: dict[str, dict[str, Any] | bytes], model: str | None) -> Usage | None:
+def _sum(messages: dict[str, list[dict[str, Any] | bytes]], model: str | None) -> Usage | None:
     read = [usage for usage in (read_usage(_decoded(m)) for m in messages.values()) if usage is not None]
     if not read:
         return None

@@ -12,7 +12,6 @@ from ralph.transcripts._claude_lines import (
     Delta,
     Details,
     Event,
-    Line,
     StreamEvent,
     TextBlock,
     ThinkingBlock,
@@ -32,6 +31,8 @@ Events: TypeAlias = list[TranscriptEvent]
 
 #: The model that Claude names when it speaks in the agent's place.
 SYNTHETIC = "<synthetic>"
+#: Of `system` lines: those that say nothing.
+QUIET_SUBTYPES = frozenset({"status", "thinking_tokens", "session_state_changed", "files_persisted"})
 
 
 class UsualLines(JsonAdapter):
@@ -58,8 +59,8 @@ class UsualLines(JsonAdapter):
         """What anybody but the agent says to it."""
         raise NotImplementedError
 
-    def tool_status(self, block: dict[str, Any], details: dict[str, Any], text: str) -> tuple[ToolStatus, str]:
-        """How a call ended, and its output."""
+    def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
+        """How a call ended, and its output; `failed` is what the CLI says."""
         raise NotImplementedError
 
     def feed(self, line: str) -> Events:
@@ -68,37 +69,50 @@ class UsualLines(JsonAdapter):
                 known = decode_line(line)
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
                 return super().feed(line)
-            events = self._usual(known)
+            if isinstance(known, StreamEvent):
+                event = known.event
+                delta = event.delta
+                if event.type != "content_block_delta":
+                    events = self._usual_event(event)
+                else:
+                    events = None if delta is None else self._usual_delta(delta)
+            elif isinstance(known, Assistant):
+                events = self._usual_message(known)
+            elif isinstance(known, User):
+                return self._usual_told(known)
+            else:
+                events = [] if known.subtype in QUIET_SUBTYPES else None
             if events is not None:
                 return events
         return super().feed(line)
 
-    def _usual(self, line: Line) -> Events | None:
-        """None for a line that must be read as an object."""
-        if isinstance(line, StreamEvent):
-            event = line.event
-            if event.type == "content_block_delta":
-                return None if event.delta is None else self._usual_delta(event.delta)
-            events = self._usual_event(event)
-            if events:
-                self.trouble = None
-            return events
-        return self._usual_message(line) if isinstance(line, Assistant) else self._usual_told(line)
-
     def _usual_event(self, event: Event) -> Events | None:
-        match event.type:
-            case "content_block_stop" | "message_stop":
-                return self.stream.end_block()
-            case "content_block_start" if event.content_block is not None:
-                return self.stream.start_block(event.content_block)
-            case "message_start" if event.message is not None:
-                return self.stream.start_message(event.message)
-            case "message_delta" if event.usage is not None:
-                return self.stream.count(event.usage)
-        return [] if event.type in self.quiet_events else None
+        """None for an event that must be read as an object."""
+        kind = event.type
+        if kind in ("content_block_stop", "message_stop"):
+            events = self.stream.end_block()
+        elif kind == "content_block_start" and event.content_block is not None:
+            events = self.stream.start_block(event.content_block)
+        elif kind == "message_start" and event.message is not None:
+            message = event.message
+            if message.model:
+                self.stream.model = message.model
+            self.usage.raw_message(message.id, message.usage)
+            events = self.stream.restart()
+        elif kind == "message_delta":
+            usage = bytes(event.usage)
+            if usage[:1] != b"{" or len(usage) < 5:
+                return None  # no counts, or none in it
+            self.usage.delta(usage)
+            return []
+        else:
+            return [] if kind in self.quiet_events else None
+        if events:
+            self.trouble = None
+        return events
 
     def _usual_delta(self, delta: Delta) -> Events | None:
-        """A fragment."""
+        """A fragment; None for one that must be read as an object."""
         kind = delta.type
         if kind == "text_delta":
             if delta.text[:1] == "[" and self.is_cli_error(delta.text):
@@ -137,22 +151,23 @@ class UsualLines(JsonAdapter):
                 if block.thinking:
                     events += self.stream.thoughts.full(block.thinking)
             else:
-                events += self.stream.close()
+                if self.stream.words.parts or self.stream.thoughts.parts:
+                    events += self.stream.close()
                 self.tools.start_call(block.id, block.name, block.input, events)
         return events
 
     def _usual_told(self, line: User) -> Events:
-        events: Events = []
         blocks = line.message.content
         told = line.tool_use_result
         details = told if isinstance(told, Details) and len(blocks) == 1 else None
+        events: Events = []
         for block in blocks:
             if isinstance(block, TextBlock):
                 events += self.told(block.text, nested=False)
                 continue
             failed = block.is_error is True or (details is not None and details.interrupted)
-            known = {"tool_use_id": block.tool_use_id, "is_error": failed}
-            status, text = self.tool_status(known, {}, text_of(block.content))
+            content = block.content
+            status, text = self.tool_status(content if isinstance(content, str) else text_of(content), failed=failed)
             duration = None if details is None else details.milliseconds
             events += self.tools.end(block.tool_use_id or None, text, status, duration)
         return events

@@ -87,8 +87,9 @@ class Streamed:
 
     def restart(self) -> list[TranscriptEvent]:
         """A new message begins: full copies of the one before will not come any more."""
-        events = self.stop()
-        self._whole = []
+        events = self.stop() if self.parts else []
+        if self._whole:
+            self._whole = []
         return events
 
     def full(self, text: str) -> list[TranscriptEvent]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ralph.transcripts import meta
 from ralph.transcripts._claude_errors import error_class
 from ralph.transcripts._claude_like import ClaudeLikeAdapter, Events
@@ -44,9 +42,9 @@ class AmpAdapter(ClaudeLikeAdapter):
             events += [meta.error(message, kind), *self._limit_end(message, kind, None)]
         return events
 
-    def tool_status(self, block: dict[str, Any], details: dict[str, Any], text: str) -> tuple[ToolStatus, str]:
+    def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
         """A shell command's result is JSON in a string, with the command's own exit code."""
-        status, text = super().tool_status(block, details, text)
+        status = ToolStatus.FAIL if failed else ToolStatus.OK
         if not text.startswith("{") or '"exitCode"' not in text:
             return status, text
         try:

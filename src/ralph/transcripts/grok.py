@@ -150,9 +150,8 @@ class GrokAdapter(ClaudeLikeAdapter):
 
     # -- streaming-messages-json
 
-    def tool_status(self, block: dict[str, Any], details: dict[str, Any], text: str) -> tuple[ToolStatus, str]:
+    def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
         """A result is JSON in a string; `is_error` is false for a command that failed."""
-        status, text = super().tool_status(block, details, text)
         code = None
         if text[:1] in ("{", "["):
             try:
@@ -163,7 +162,7 @@ class GrokAdapter(ClaudeLikeAdapter):
             shown = shown or "\n".join(t for t in map(_content, inner if isinstance(inner, list) else []) if t)
             text = shown or text
         refused = code is None and self._is_refusal(text)
-        return (ToolStatus.FAIL if code or refused else status), text
+        return (ToolStatus.FAIL if failed or code or refused else ToolStatus.OK), text
 
     def _good_result(self, value: dict[str, Any]) -> Events:
         if self._refused is None:

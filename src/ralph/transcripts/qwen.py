@@ -121,8 +121,8 @@ class QwenAdapter(ClaudeLikeAdapter):
         return self._stream_event(value)
 
     def words(self, text: str, value: dict[str, Any], *, synthetic: bool, nested: bool) -> Events:
-        words, error = split_api_error(text)
-        if not error and _NOT_A_COMMAND.fullmatch(text):
+        words, error = split_api_error(text) if "[API Error: " in text else (text, "")
+        if not error and text.startswith('The command "/') and _NOT_A_COMMAND.fullmatch(text):
             words, error = "", text
         if nested or not error:
             return super().words(text, value, synthetic=synthetic, nested=nested)
@@ -131,9 +131,9 @@ class QwenAdapter(ClaudeLikeAdapter):
         self.trouble = (failure.message, failure.error_class)
         return [*events, Text(Tag.SYS, error), *failure.limit()]
 
-    def tool_status(self, block: dict[str, Any], details: dict[str, Any], text: str) -> tuple[ToolStatus, str]:
-        status, text = super().tool_status(block, details, text)
-        return (ToolStatus.FAIL if status is ToolStatus.OK and _EXIT.match(text) else status), text
+    def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
+        failed = failed or (text.startswith("Command: ") and _EXIT.match(text) is not None)
+        return (ToolStatus.FAIL if failed else ToolStatus.OK), text
 
     def on_system(self, value: dict[str, Any], subtype: str) -> Events:
         if subtype != "retry":
