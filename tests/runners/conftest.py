@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from processes import nothing_left_behind
+from processes import nothing_left_behind, zombies_of
 from ralph.runners.process import Command, Deadlines, Ended, Supervisor
 from ralph.runners.stop import StopSwitch
 
@@ -83,3 +83,5 @@ def mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def runner(mark: str, tmp_path: Path) -> Iterator[Runner]:
     with StopSwitch() as stop, Supervisor(stop, tick=0.05) as supervisor:
         yield Runner(supervisor, stop, tmp_path)
+    # The supervisor makes this process a subreaper; what came to it was waited for.
+    assert zombies_of(os.getpid()) == []
