@@ -16,8 +16,8 @@ MARK = "<promise>COMPLETE</promise>"
 
 def test_nothing_but_words_is_stuck_with_4_and_the_evidence(run: Run) -> None:
     ran = run("echo still thinking $RALPH_ITERATION", "20")
-    assert (ran.code, ran.end["end"], len(ran.iterations)) == (4, "stuck", 5)
-    assert "no progress in 5 iterations in a row (since iteration 1)" in ran.end["reason"]
+    assert (ran.code, ran.end["end"], len(ran.iterations)) == (4, "stuck", 10)
+    assert "no progress in 10 iterations in a row (since iteration 1)" in ran.end["reason"]
     assert ran.iterations[-1]["breaker"]["state"] == "open"
 
 

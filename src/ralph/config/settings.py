@@ -112,7 +112,7 @@ class Settings(msgspec.Struct, frozen=True):
     limit_retries: Count = 10
     retry_delay: Seconds = 2.0
     retry_delay_max: Seconds = 300.0
-    stuck_after: Count = 5
+    stuck_after: Count = 10
     same_error_after: Count = 10
     same_answer_after: Count = 10
     breaker_cooldown: Seconds = 1800.0
@@ -424,7 +424,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("retry_delay_max", "The longest of these pauses."),
     Option(
         "stuck_after",
-        "How many iterations in a row may change nothing before the run counts as stuck [default: 5]; 0 is any number.",
+        "How many iterations in a row may change nothing before that counts as stuck [default: 10]; 0 is any number.",
         ("--stuck-after",),
         "N",
         group="Limits",
