@@ -63,9 +63,10 @@ class MessageStream:
 
     def close(self) -> list[TranscriptEvent]:
         """What came in fragments is over."""
-        if self.thoughts.parts:
-            return self.thoughts.stop() + self.words.stop()
-        return self.words.stop()
+        events = self.thoughts.stop() if self.thoughts.parts else []
+        if self.words.parts:
+            events += self.words.stop()
+        return events
 
     def delta(self, event: dict[str, Any]) -> list[TranscriptEvent]:
         """A fragment: nearly all events of a stream are one."""

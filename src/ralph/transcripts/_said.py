@@ -83,7 +83,11 @@ class Streamed:
         self.parts = []
         self._whole.append(text)
         self.said.add(text)
-        return self._rest()
+        rest = "".join(self._held)
+        if not rest:
+            return []
+        self._held = []
+        return [Text(self._tag, rest)]
 
     def restart(self) -> list[TranscriptEvent]:
         """A new message begins: full copies of the one before will not come any more."""
@@ -107,9 +111,12 @@ class Streamed:
         else:
             self.said.add(text)
             return [Text(self._tag, text)]
+        if text in self._whole:
+            self._whole.remove(text)
+            return events
         bare = text.strip()
         for index, known in enumerate(self._whole):
-            if known == text or (bare and known.strip().endswith(bare)):
+            if bare and known.strip().endswith(bare):
                 del self._whole[index]
                 return events
         self.said.add(text)
