@@ -33,6 +33,8 @@ def config_command(config_file: str | None, schema: bool, as_json: bool) -> None
     for line in setting_lines(resolved):
         click.echo(line)
     click.echo()
+    if resolved.follows:
+        click.echo(resolved.follows)
     click.echo(
         "files: " + (", ".join(str(f) for f in resolved.files) or "none (no ralph.yml here or above, none of yours)")
     )

@@ -59,8 +59,8 @@ def describe(plan: Plan, source: PromptSource, prompt: str, needed: list[Item] |
         ("credentials", ", ".join(plan.credentials) or "no variable that looks like one"),
     ]
     rows += [("deadlines", _deadlines(plan))]
-    if plan.dialect:
-        rows.insert(0, ("convention", plan.dialect))
+    if plan.dialect or plan.resolved.follows:
+        rows.insert(0, ("convention", "\n".join(filter(None, (plan.resolved.follows, plan.dialect)))))
     changed = dict(plan.invocation.env.items())
     if changed:
         rows.append(("set for it", ", ".join(f"{k}={v}" for k, v in changed.items())))

@@ -100,9 +100,9 @@ def settle(flags: dict[str, Any], config_file: str | None, permit: Permit | None
     workdir = working_directory(flags.get("cwd") or os.environ.get("RALPH_CWD"))
     name = config_file or os.environ.get("RALPH_CONFIG")
     config = Path(os.path.abspath(Path(name).expanduser())) if name else None  # noqa: PTH100 - links stay as named
-    layer, notes = _dialect(workdir, flags, config, permit)
+    layer, follows, notes = _dialect(workdir, flags, config, permit)
     resolved = resolve(workdir, flags, config, dialect=layer)
-    resolved = msgspec.structs.replace(resolved, warnings=[*notes, *resolved.warnings])
+    resolved = msgspec.structs.replace(resolved, follows=follows, warnings=[*notes, *resolved.warnings])
     base = resolved.bases.get("cwd")
     if base is not None:  # it stands in a file
         workdir = working_directory(str(base / Path(resolved.settings.cwd or ".").expanduser()))
@@ -111,18 +111,21 @@ def settle(flags: dict[str, Any], config_file: str | None, permit: Permit | None
 
 def _dialect(
     workdir: Path, flags: dict[str, Any], config: Path | None, permit: Permit | None
-) -> tuple[FileLayer | None, list[str]]:
-    """What the files of another convention say, and which one that is. A ralph.yml that is named decides alone."""
+) -> tuple[FileLayer | None, str, list[str]]:
+    """What the files of another convention say, which one that is, and what to know.
+
+    A ralph.yml that is named decides alone.
+    """
     wanted = str(flags.get("dialect") or os.environ.get("RALPH_DIALECT") or "auto")
     found, notes = choose(workdir, "none" if config is not None and wanted == "auto" else wanted)
     if found is None or found.dialect is Dialect.ORCHESTRATOR:
-        return None, notes
+        return None, "", notes
     typed = flags.get("agent_script") or os.environ.get("RALPH_AGENT_SCRIPT")
     if found.dialect in RUN_TO_BE_READ and not typed:
         from ralph import trust
 
         (permit or trust.require)(trust.of_dialect(found, workdir))
-    return module(found.dialect).layer(found, workdir), [f"{found.dialect} convention: {found.why}", *notes]
+    return module(found.dialect).layer(found, workdir), f"{found.dialect} convention: {found.why}", notes
 
 
 def _prepare(resolved: Resolved, workdir: Path) -> tuple[Plan, PromptSource, str]:
@@ -182,6 +185,8 @@ def execute(plan: Plan, source: PromptSource, shown: Screen | None = None) -> in
             with Supervisor(stop, tick=0.2 if live else 1.0) as supervisor:
                 ask = asker(screen, stop) if settings.interactive else None
                 loop = Loop(plan, source, journal, screen, supervisor, stop, ask)
+                if plan.resolved.follows:
+                    loop.note(plan.resolved.follows)
                 for warning in plan.resolved.warnings:
                     loop.note(f"warning: {warning}")
                 if source.absent:

@@ -29,6 +29,8 @@ class Resolved(msgspec.Struct, frozen=True):
     warnings: list[str]
     #: settings that an agent may leave unheeded: then it is told, not refused
     hints: frozenset[str] = frozenset()
+    #: which convention's files were read instead of a ralph.yml, and why
+    follows: str = ""
 
     def is_default(self, name: str) -> bool:
         return self.origins[name] == "default"
