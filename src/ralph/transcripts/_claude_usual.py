@@ -13,8 +13,11 @@ from ralph.transcripts._claude_lines import (
     Details,
     Event,
     StreamEvent,
+    System,
     TextBlock,
     ThinkingBlock,
+    ToolResultBlock,
+    ToolUse,
     User,
     decode_line,
 )
@@ -69,19 +72,22 @@ class UsualLines(JsonAdapter):
                 known = decode_line(line)
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
                 return super().feed(line)
-            if isinstance(known, StreamEvent):
+            # Not by isinstance, which is slow to say no.
+            if type(known) is StreamEvent:
                 event = known.event
                 delta = event.delta
                 if event.type != "content_block_delta":
                     events = self._usual_event(event)
                 else:
                     events = None if delta is None else self._usual_delta(delta)
-            elif isinstance(known, Assistant):
+            elif type(known) is Assistant:
                 events = self._usual_message(known)
-            elif isinstance(known, User):
+            elif type(known) is User:
                 return self._usual_told(known)
+            elif type(known) is System and known.subtype in QUIET_SUBTYPES:
+                return []
             else:
-                events = [] if known.subtype in QUIET_SUBTYPES else None
+                events = None
             if events is not None:
                 return events
         return super().feed(line)
@@ -144,13 +150,13 @@ class UsualLines(JsonAdapter):
             self.model = message.model
         events: Events = []
         for block in message.content:
-            if isinstance(block, TextBlock):
+            if type(block) is TextBlock:
                 if block.text:
                     events += self.words(block.text, {}, synthetic=False, nested=False)
-            elif isinstance(block, ThinkingBlock):
+            elif type(block) is ThinkingBlock:
                 if block.thinking:
                     events += self.stream.thoughts.full(block.thinking)
-            else:
+            elif type(block) is ToolUse:
                 if self.stream.words.parts or self.stream.thoughts.parts:
                     events += self.stream.close()
                 self.tools.start_call(block.id, block.name, block.input, events)
@@ -159,11 +165,12 @@ class UsualLines(JsonAdapter):
     def _usual_told(self, line: User) -> Events:
         blocks = line.message.content
         told = line.tool_use_result
-        details = told if isinstance(told, Details) and len(blocks) == 1 else None
+        details = told if type(told) is Details and len(blocks) == 1 else None
         events: Events = []
         for block in blocks:
-            if isinstance(block, TextBlock):
+            if type(block) is TextBlock:
                 events += self.told(block.text, nested=False)
+            if type(block) is not ToolResultBlock:
                 continue
             failed = block.is_error is True or (details is not None and details.interrupted)
             content = block.content

@@ -55,24 +55,17 @@ class Spent:
         if not (new.prompt or new.output or new.read or new.written or new.cost):
             return []
         told = self._sum
-        told.prompt = _plus(told.prompt, new.prompt)
-        told.output = _plus(told.output, new.output)
-        told.read = _plus(told.read, new.read)
-        told.written = _plus(told.written, new.written)
+        if new.prompt is not None:
+            told.prompt = new.prompt + (told.prompt or 0)
+        if new.output is not None:
+            told.output = new.output + (told.output or 0)
+        if new.read is not None:
+            told.read = new.read + (told.read or 0)
+        if new.written is not None:
+            told.written = new.written + (told.written or 0)
         if new.cost:
             told.cost = (told.cost or 0.0) + new.cost
-        return [
-            UsageEvent(
-                Usage(
-                    prompt_tokens=new.prompt,
-                    completion_tokens=new.output,
-                    model=model,
-                    cached_tokens=new.read,
-                    cache_write_tokens=new.written,
-                    cost_usd=new.cost,
-                )
-            )
-        ]
+        return [UsageEvent(Usage(new.prompt, new.output, None, model, new.read, new.written, None, new.cost))]
 
 
 def _counts(usage: dict[str, Any]) -> _Counts:
@@ -91,7 +84,3 @@ def _with_cached(prompt: int | None, read: int | None, written: int | None) -> i
 def _more(total: int | None, told: int | None) -> int | None:
     """What a sum has beyond its parts. A zero where no part told anything says nothing either."""
     return total - (told or 0) if total is not None and total > (told or 0) else None
-
-
-def _plus(a: int | None, b: int | None) -> int | None:
-    return b if a is None else a if b is None else a + b

@@ -13,7 +13,18 @@ import msgspec
 
 from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
-from ralph.transcripts._cline_lines import HOT, AgentEvent, Event, decode_line
+from ralph.transcripts._cline_lines import (
+    HOT,
+    AgentEvent,
+    Content,
+    Counted,
+    Done,
+    Ended,
+    Started,
+    StepEnded,
+    StepStarted,
+    decode_line,
+)
 from ralph.transcripts._cline_messages import MessageReader, is_message
 from ralph.transcripts._cline_usage import Spent
 from ralph.transcripts._errors import classify, retry_after
@@ -127,47 +138,43 @@ class ClineAdapter(JsonAdapter):
                 known = decode_line(line)
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
                 return super().feed(line)
-            if not isinstance(known, AgentEvent):
+            # Not by isinstance, which is slow to say no.
+            if type(known) is not AgentEvent:
                 return []  # a hook's
             event = known.event
-            events = self._usual(event, bool(known.parent_agent_id or event.parent_agent_id))
+            other = bool(known.parent_agent_id or event.parent_agent_id)
+            events: list[TranscriptEvent] | None = []
+            if type(event) is Started:
+                events = self._usual_content(event, event.content_type, other, ended=False)
+            elif type(event) is Ended:
+                if event.content_type == "tool" and event.tool_call_id and event.tool_name:
+                    events = self._stop_words()
+                    call, name = event.tool_call_id, event.tool_name
+                    self._end_call(events, call, name, event.input, event.output, event.error, event.duration_ms)
+                else:
+                    events = self._usual_content(event, event.content_type, other, ended=True)
+            elif type(event) is StepStarted or type(event) is StepEnded:
+                events = self._restart()
+            elif type(event) is Counted:
+                counts = (event.input_tokens, event.output_tokens, event.cache_read_tokens, event.cache_write_tokens)
+                events = self._spent.call(*counts, event.total_cost)
+            elif type(event) is Done:
+                events = self._agent_done({"reason": event.reason}, other)
             if events is not None:
                 return events
         return super().feed(line)
 
-    def _usual(self, event: Event, other: bool) -> list[TranscriptEvent] | None:
+    def _usual_content(self, event: Content, kind: str, other: bool, *, ended: bool) -> list[TranscriptEvent] | None:
         """None for an event that must be read as an object."""
-        kind = event.type
-        if kind == "content_update":
-            return []
-        ended = kind == "content_end"
-        if not ended and kind != "content_start":
-            return self._usual_step(event, other)
-        match event.content_type:
-            case "text":
-                return self._spoken(self._others if other else self._words, event.text, ended)
-            case "reasoning":
-                return self._spoken(self._thoughts, event.reasoning or event.text, ended)
-            case "tool" if event.tool_call_id and event.tool_name:
-                events = self._stop_words()
-                call, name = event.tool_call_id, event.tool_name
-                if ended:
-                    self._end_call(events, call, name, event.input, event.output, event.error, event.duration_ms)
-                else:
-                    self._start_call(events, call, name, event.input)
-                return events
-        return None
-
-    def _usual_step(self, event: Event, other: bool) -> list[TranscriptEvent] | None:
-        match event.type:
-            case "iteration_start" | "iteration_end":
-                return self._restart()
-            case "usage":
-                counts = (event.input_tokens, event.output_tokens, event.cache_read_tokens, event.cache_write_tokens)
-                return self._spent.call(*counts, event.total_cost)
-            case "done":
-                return self._agent_done({"reason": event.reason}, other)
-        return None
+        if kind == "text":
+            return self._spoken(self._others if other else self._words, event.text, ended)
+        if kind == "reasoning":
+            return self._spoken(self._thoughts, event.reasoning or event.text, ended)
+        if kind != "tool" or ended or not event.tool_call_id or not event.tool_name:
+            return None
+        events = self._stop_words()
+        self._start_call(events, event.tool_call_id, event.tool_name, event.input)
+        return events
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
@@ -242,7 +249,7 @@ class ClineAdapter(JsonAdapter):
         return []
 
     def _stop_words(self) -> list[TranscriptEvent]:
-        events = self._thoughts.stop()
+        events = self._thoughts.stop() if self._thoughts.parts else []
         if self._others.parts:
             events += self._others.stop()
         if self._words.parts:
@@ -280,9 +287,19 @@ class ClineAdapter(JsonAdapter):
     ) -> None:
         if call in self._finished:
             return
-        self._start_call(events, call, name, given)
+        if call not in self._tools:
+            self._start_call(events, call, name, given)
         self._finished.add(call)
         name = self._tools.pop(call)
+        if not error and type(output) is list and len(output) == 1 and _has_printed(output[0]):
+            # One command, as in nearly all calls.
+            part = output[0]
+            status = ToolStatus.OK if part["success"] else ToolStatus.FAIL
+            if self._refused and status is ToolStatus.OK:
+                self._refused.pop(name, None)
+            events.append(ToolOutput(ToolRef(call, name), part["result"]))
+            events.append(ToolEnd(ToolResult(call, status, duration_ms, name)))
+            return
         status = _status(output, error)
         told = error if isinstance(error, str) else ""
         if status is ToolStatus.FAIL:
@@ -353,6 +370,16 @@ def _error_class(message: str, kind: str | None) -> ErrorClass:
 def _limit(message: str, error_class: ErrorClass) -> list[TranscriptEvent]:
     seconds = retry_after(message) if error_class in _LIMITS else None
     return [] if seconds is None else [meta.rate_limit(message=message, retry_after=seconds)]
+
+
+def _has_printed(part: Any) -> bool:
+    """Whether this is a command that ended, with output."""
+    return (
+        type(part) is dict
+        and type(part.get("success")) is bool
+        and type(part.get("result")) is str
+        and part["result"] != ""
+    )
 
 
 def _status(output: Any, error: Any) -> ToolStatus:

@@ -110,13 +110,14 @@ class DroidAdapter(JsonAdapter):
         """None for a line that must be read as an object."""
         if not line.id:
             return None
-        if isinstance(line, lines.Message):
+        # Not by isinstance, which is slow to say no.
+        if type(line) is lines.Message:
             return self._spoken(line.role, line.id, line.text, line.session_id) if line.text else None
-        if isinstance(line, lines.Reasoning):
+        if type(line) is lines.Reasoning:
             return self._thought(line.id, line.text) if line.text else []
-        if isinstance(line, lines.ToolUse):
+        if type(line) is lines.ToolUse:
             return self._start(line.id, line.name, line.parameters) if line.name else None
-        if line.id not in self._tools or not line.value:
+        if type(line) is not lines.ToolDone or line.id not in self._tools or not line.value:
             return None
         return self._end_call(line.id, line.value, ToolStatus.FAIL if line.failed else ToolStatus.OK, None, [])
 

@@ -16,7 +16,7 @@ from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._errors import classify
 from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_list, get_str, strip_escapes
-from ralph.transcripts._kimi_lines import HOT, Assistant, TextPart, decode_line
+from ralph.transcripts._kimi_lines import HOT, Assistant, TextPart, ThinkPart, Tool, decode_line
 from ralph.transcripts._kimi_text import ReprReader, begins
 from ralph.transcripts._kimi_tools import KimiTools
 from ralph.transcripts.base import Capabilities
@@ -76,11 +76,11 @@ class KimiAdapter(JsonAdapter):
                 known = decode_line(line)
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
                 return super().feed(line)
-            if isinstance(known, Assistant):
+            if type(known) is Assistant:
                 events = self._usual_message(known)
                 if events is not None:
                     return events
-            elif known.call:
+            elif type(known) is Tool and known.call:
                 self._tail = []
                 self._answered = False
                 content = known.content
@@ -105,10 +105,10 @@ class KimiAdapter(JsonAdapter):
                 events.append(_words(content))
         elif content is not None:
             for part in content:
-                if isinstance(part, TextPart):
+                if type(part) is TextPart:
                     if part.text:
                         events.append(_words(part.text))
-                elif part.think:
+                elif type(part) is ThinkPart and part.think:
                     events.append(Text(Tag.THINK, part.think.removesuffix("\n")))
         for call in calls:
             function = call.function
