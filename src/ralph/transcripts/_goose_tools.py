@@ -21,6 +21,9 @@ from ralph.transcripts.events import (
 )
 from ralph.transcripts.meta import ErrorClass
 
+#: An enum's members are slow to look up.
+_OK, _FAIL = ToolStatus.OK, ToolStatus.FAIL
+
 
 class GooseTools:
     def __init__(self) -> None:
@@ -38,18 +41,37 @@ class GooseTools:
         call = get_str(block, "id")
         if call is None:
             return [meta.unknown(block)]
-        if call in self._open or call in self._finished:
-            return []
         told = get_dict(block, "toolCall")
         value = get_dict(told, "value") or told
-        name = get_str(value, "name") or "tool"
+        return self.start_call(call, get_str(value, "name") or "tool", get_dict(value, "arguments"))
+
+    def start_call(self, call: str, name: str, arguments: dict[str, Any]) -> list[TranscriptEvent]:
+        if call in self._open or call in self._finished:
+            return []
         self._open[call] = name
-        return [ToolStart(ToolCall(call, name, get_dict(value, "arguments") or None))]
+        return [ToolStart(ToolCall(call, name, arguments or None))]
 
     def end(self, block: dict[str, Any]) -> list[TranscriptEvent]:
         call = get_str(block, "id")
         if call is None:
             return [meta.unknown(block)]
+        told = get_dict(block, "toolResult")
+        value = told.get("value")
+        if isinstance(value, list):  # older releases: the content alone
+            value = {"content": value}
+        structured = get_dict(value, "structuredContent")
+        failed = (
+            told.get("status") == "error"
+            or (isinstance(value, dict) and value.get("isError") is True)
+            or get_int(structured, "exit_code") not in (None, 0)
+        )
+        output = _output(value) or _as_text(told.get("error"))
+        return self.end_call(
+            call, output, failed=failed, known=told.get("status") == "success", structured=bool(structured)
+        )
+
+    def end_call(self, call: str, output: str, *, failed: bool, known: bool, structured: bool) -> list[TranscriptEvent]:
+        """`failed` and `known` (as a success) are what the line tells; a refusal has no structure."""
         if call in self._finished:
             return []
         self._finished.add(call)
@@ -58,30 +80,20 @@ class GooseTools:
         if name is None:
             name = "tool"
             events.append(ToolStart(ToolCall(call, name)))
-        told = get_dict(block, "toolResult")
-        value = told.get("value")
-        if isinstance(value, list):  # older releases: the content alone
-            value = {"content": value}
-        output = _output(value) or _as_text(told.get("error"))
         if output:
             events.append(ToolOutput(ToolRef(call, name), output))
-        status = self._status(told, value, output, name)
+        if not structured and is_refusal(output):
+            self._refused[name] = output
+            status = _FAIL
+        elif failed:
+            status = _FAIL
+        elif known:
+            status = _OK
+            self._refused.pop(name, None)
+        else:
+            status = ToolStatus.UNKNOWN
         events.append(ToolEnd(ToolResult(call, status, None, name)))
         return events
-
-    def _status(self, told: dict[str, Any], value: Any, output: str, name: str) -> ToolStatus:
-        structured = get_dict(value, "structuredContent")
-        if not structured and is_refusal(output):  # a command's output has structure
-            self._refused[name] = output
-            return ToolStatus.FAIL
-        if told.get("status") == "error" or (isinstance(value, dict) and value.get("isError") is True):
-            return ToolStatus.FAIL
-        if get_int(structured, "exit_code") not in (None, 0):
-            return ToolStatus.FAIL
-        if told.get("status") != "success":
-            return ToolStatus.UNKNOWN
-        self._refused.pop(name, None)
-        return ToolStatus.OK
 
 
 def _output(value: Any) -> str:

@@ -57,6 +57,7 @@ class Streamed:
         self.parts: list[str] = []
         self._whole: list[str] = []  # blocks that are complete, and of which no full copy has come yet
         self.said = Said()
+        self._remembered = tag is Tag.AI  # nobody asks whether a thought was said before
 
     def fragment(self, text: str) -> list[TranscriptEvent]:
         if not text:
@@ -82,7 +83,8 @@ class Streamed:
         text = "".join(self.parts)
         self.parts = []
         self._whole.append(text)
-        self.said.add(text)
+        if self._remembered:
+            self.said.add(text)
         rest = "".join(self._held)
         if not rest:
             return []
@@ -100,16 +102,23 @@ class Streamed:
         """A whole block: what of it has not been shown yet."""
         if self.parts:
             shown = "".join(self.parts)
+            if text == shown:
+                self.parts = []
+                if self._remembered:
+                    self.said.add(text)
+                return self._rest()
             if text.startswith(shown):
                 events = self.fragment(text[len(shown) :]) + self._rest()
                 self.parts = []
-                self.said.add(text)
+                if self._remembered:
+                    self.said.add(text)
                 return events
             events = self.stop()
         elif self._whole:
             events = []
         else:
-            self.said.add(text)
+            if self._remembered:
+                self.said.add(text)
             return [Text(self._tag, text)]
         if text in self._whole:
             self._whole.remove(text)
@@ -119,7 +128,8 @@ class Streamed:
             if bare and known.strip().endswith(bare):
                 del self._whole[index]
                 return events
-        self.said.add(text)
+        if self._remembered:
+            self.said.add(text)
         return [*events, Text(self._tag, text)]
 
 

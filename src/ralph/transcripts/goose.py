@@ -15,7 +15,7 @@ from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._deltas import DeltaLines
 from ralph.transcripts._errors import retry_after
-from ralph.transcripts._goose_lines import HOT, Message, Thought, Words, decode_line
+from ralph.transcripts._goose_lines import HOT, Answer, Call, Inference, Message, Thought, Words, decode_line
 from ralph.transcripts._goose_tools import GooseTools
 from ralph.transcripts._json import JsonAdapter, get_dict, get_float, get_int, get_list, get_str, strip_escapes
 from ralph.transcripts.base import Capabilities
@@ -82,7 +82,7 @@ class GooseAdapter(JsonAdapter):
                 known = decode_line(line)
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
                 return super().feed(line)
-            events = self._model_said(known.message)
+            events = self._usual(known.message)
             if events is not None:
                 return events
         return super().feed(line)
@@ -161,29 +161,52 @@ class GooseAdapter(JsonAdapter):
 
     # -- stream-json
 
-    def _model_said(self, message: Message) -> list[TranscriptEvent] | None:
-        """A fragment of what a model says or thinks, as most lines are; None for anything else."""
+    def _usual(self, message: Message) -> list[TranscriptEvent] | None:
+        """A fragment of a model's words or thoughts, a call or its result, as most lines are; else None."""
         blocks = message.content
-        if len(blocks) != 1 or message.role != "assistant" or message.metadata.visible is False:
+        told = message.metadata.inference
+        if len(blocks) != 1:
             return None
         block = blocks[0]
-        spoken = isinstance(block, Words)
+        # Not by isinstance, which is slow to say no.
+        spoken = type(block) is Words or type(block) is Thought
+        if spoken and (type(told) is not Inference or message.role != "assistant" or message.metadata.visible is False):
+            return None
+        events: list[TranscriptEvent] = []
         if message.id != self._message:
             events = self._finish_words()
             self._message = message.id
-        elif spoken:
-            events = self._thoughts.flush() if self._thoughts.length else []
-        else:
-            events = self._words.flush() if self._words.length else []
-        told = message.metadata.inference
-        self._named = True
-        self._model = told.requested or told.model or self._model
-        if isinstance(block, Thought):
-            return events + self._think(block.thinking)
-        text = block.text
-        if self._problem is not None and text.strip():
+        if type(told) is Inference:
+            self._named = True
+            self._model = told.requested or told.model or self._model
+        if type(block) is Words:
+            if self._thoughts.length:
+                events += self._thoughts.flush()
+            if self._problem is not None and block.text.strip():
+                self._problem = None  # the model went on
+            return events + self._words.feed(block.text) if events else self._words.feed(block.text)
+        if type(block) is Thought:
+            if self._words.length:
+                events += self._words.flush()
+            return events + self._think(block.thinking) if events else self._think(block.thinking)
+        events += self._finish_words()
+        if type(block) is Call:
             self._problem = None  # the model went on
-        return events + self._words.feed(text) if events else self._words.feed(text)
+            request = block.tool_call.value
+            return events + self._tools.start_call(block.id, request.name or "tool", request.arguments)
+        return events + self._answered(block) if type(block) is Answer else None
+
+    def _answered(self, block: Answer) -> list[TranscriptEvent]:
+        told = block.tool_result
+        value = told.value
+        structured = value.structured_content
+        return self._tools.end_call(
+            block.id,
+            "\n".join([part.text for part in value.content if part.text]),
+            failed=told.status == "error" or value.is_error or (structured is not None and structured.exit_code != 0),
+            known=told.status == "success",
+            structured=structured is not None,
+        )
 
     def _on_message(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         message = value.get("message")
@@ -317,8 +340,12 @@ class GooseAdapter(JsonAdapter):
         return [*_limit(message, error_class), meta.error(message, error_class)]
 
     def _finish_words(self) -> list[TranscriptEvent]:
-        self._thought = []
-        return self._thoughts.flush() + self._words.flush()
+        if self._thought:
+            self._thought = []
+        events = self._thoughts.flush() if self._thoughts.length else []
+        if self._words.length:
+            events += self._words.flush()
+        return events
 
 
 def _is_document(value: dict[str, Any]) -> bool:
