@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ralph.transcripts import meta
 from ralph.transcripts._claude_errors import error_class, reset_time
-from ralph.transcripts._claude_tools import text_of
+from ralph.transcripts._claude_tools import FAIL, OK, text_of
 from ralph.transcripts._claude_usual import QUIET_SUBTYPES, SYNTHETIC, Events, UsualLines
 from ralph.transcripts._errors import retry_after
 from ralph.transcripts._json import get_dict, get_float, get_int, get_list, get_str
@@ -179,7 +179,7 @@ class ClaudeLikeAdapter(UsualLines):
 
     def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
         """How a call ended, and its output. Success is told by the absence of `is_error`."""
-        return (ToolStatus.FAIL if failed else ToolStatus.OK), text
+        return (FAIL if failed else OK), text
 
     # -- fragments
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ralph.transcripts._json import get_str
-from ralph.transcripts.events import ToolCall, ToolEnd, ToolOutput, ToolRef, ToolResult, ToolStart
+from ralph.transcripts.events import ToolCall, ToolEnd, ToolOutput, ToolRef, ToolResult, ToolStart, ToolStatus
 
 if TYPE_CHECKING:
-    from ralph.transcripts.events import ToolStatus, TranscriptEvent
+    from ralph.transcripts.events import TranscriptEvent
+
+#: An enum's members are slow to look up.
+OK, FAIL = ToolStatus.OK, ToolStatus.FAIL
 
 
 class ToolCalls:
@@ -28,13 +31,22 @@ class ToolCalls:
         """The same of what is known to be a call; an empty id or name is none."""
         if call and name:
             if call not in self._known:
-                events.append(self._begin(call, name, given))
+                self._known.add(call)
+                self._open[call] = name
+                events.append(ToolStart(ToolCall(call, name, given)))
         else:
             events += self.start({"id": call, "name": name, "input": given})
 
     def end(
-        self, call: str | None, text: str, status: ToolStatus, duration_ms: int | None = None
+        self,
+        call: str | None,
+        text: str,
+        status: ToolStatus,
+        duration_ms: int | None = None,
+        called: str = "tool",
+        given: dict[str, Any] | None = None,
     ) -> list[TranscriptEvent]:
+        """`called` and `given` are for a call that begins only here."""
         if call is None:
             call = next(iter(self._open), f"call-{len(self._known) + 1}")
         events: list[TranscriptEvent] = []
@@ -42,8 +54,9 @@ class ToolCalls:
         if name is None:
             if call in self._known:
                 return []
-            events.append(self._begin(call, "tool", None))
-            name = self._open.pop(call)
+            self._known.add(call)
+            name = called
+            events.append(ToolStart(ToolCall(call, name, given)))
         if text:
             events.append(ToolOutput(ToolRef(call, name), text))
         events.append(ToolEnd(ToolResult(call, status, duration_ms, name)))

@@ -124,10 +124,12 @@ class UsualLines(JsonAdapter):
             if delta.text[:1] == "[" and self.is_cli_error(delta.text):
                 return []  # the CLI's; it comes again as a message
             self.trouble = None
-            return self.stream.text(delta.text)
+            stream = self.stream
+            return stream.text(delta.text) if stream.thoughts.parts else stream.words.fragment(delta.text)
         if kind == "thinking_delta":
             self.trouble = None
-            return self.stream.thought(delta.thinking)
+            stream = self.stream
+            return stream.thought(delta.thinking) if stream.words.parts else stream.thoughts.fragment(delta.thinking)
         if kind == "input_json_delta":
             self.trouble = None
             return self.stream.input(delta.partial_json)

@@ -10,71 +10,83 @@ from ralph.transcripts._json import get_dict, get_int, get_str
 from ralph.transcripts.events import ToolStatus, decode_json
 
 _SUFFIX = "ToolCall"
+_DURATIONS = ("executionTime", "localExecutionTimeMs", "durationMs")
+_DURATIONS_SET = frozenset(_DURATIONS)
+_TEXTS = ("content", "output", "diffString", "error", "errorMessage", "message", "reason")
 _REFUSED = frozenset({"rejected", "permissionDenied", "denied"})
 
+#: An enum's members are slow to look up.
+_OK, _FAIL = ToolStatus.OK, ToolStatus.FAIL
 
-class Call(msgspec.Struct, frozen=True):
+
+class Call(msgspec.Struct, frozen=True, gc=False):
     name: str
     args: dict[str, Any] | None
-    #: the one key of `result`: success, rejected, spawnError and others
-    outcome: str | None
-    details: dict[str, Any]
-    inner: Any
-
-    @property
-    def refused(self) -> bool:
-        return self.outcome in _REFUSED
-
-    @property
-    def status(self) -> ToolStatus:
-        if self.outcome is None:
-            return ToolStatus.UNKNOWN
-        if self.outcome != "success" or (self.details.get("exitCode") and get_int(self.details, "exitCode")):
-            return ToolStatus.FAIL
-        return ToolStatus.OK
-
-    @property
-    def duration_ms(self) -> int | None:
-        return get_int(self.details, "executionTime", "localExecutionTimeMs", "durationMs")
-
-    @property
-    def output(self) -> str:
-        if isinstance(self.inner, str):
-            return self.inner
-        details = self.details
-        out, err = details.get("stdout"), details.get("stderr")
-        if isinstance(out, str):
-            return out + err if isinstance(err, str) else out
-        if isinstance(err, str):
-            return err
-        text = get_str(details, "content", "output", "diffString", "error", "errorMessage", "message", "reason")
-        return text or (msgspec.json.encode(details).decode() if details else "")
+    #: whether there is a result
+    ended: bool = False
+    status: ToolStatus = ToolStatus.UNKNOWN
+    output: str = ""
+    duration_ms: int | None = None
+    #: what was not allowed, if something was not
+    refused: str | None = None
 
 
 def read_call(tool_call: dict[str, Any]) -> Call:
     """Any single key that ends in `ToolCall` is a kind of tool; others come as `function`."""
     for key, body in tool_call.items():
         if key.endswith(_SUFFIX) and isinstance(body, dict):
-            return _call(key.removesuffix(_SUFFIX) or "tool", _args(body.get("args")), body.get("result"))
+            args = _args(body.get("args"))
+            return read_result(tool_name(key, args) or "tool", args, body.get("result"))
     function = get_dict(tool_call, "function")
-    result = function.get("result", tool_call.get("result"))
-    return _call(get_str(function, "name") or "tool", _args(function.get("arguments")), result)
+    args = _args(function.get("arguments"))
+    name = get_str(function, "name") or "tool"
+    return read_result(
+        _mcp_name(args) if name == "mcp" else name, args, function.get("result", tool_call.get("result"))
+    )
 
 
-def read_body(key: str, args: dict[str, Any] | None, result: dict[str, Any] | None) -> Call | None:
-    """The same of a body whose types are known; None if the key is not a kind of tool's."""
-    return _call(key.removesuffix(_SUFFIX) or "tool", args, result) if key.endswith(_SUFFIX) else None
+def tool_name(key: str, args: dict[str, Any] | None) -> str | None:
+    """The kind of tool that a key tells, or of an MCP server the tool's name; None if it is no such key."""
+    if not key.endswith(_SUFFIX):
+        return None
+    name = key[: -len(_SUFFIX)]
+    return _mcp_name(args) if name == "mcp" else name or "tool"
 
 
-def _call(name: str, args: dict[str, Any] | None, result: Any) -> Call:
-    if name == "mcp" and args is not None:
-        name = get_str(args, "toolName", "name") or name
+def _mcp_name(args: dict[str, Any] | None) -> str:
+    return get_str(args, "toolName", "name") or "mcp"
+
+
+def read_result(name: str, args: dict[str, Any] | None, result: Any) -> Call:
+    """A call with its result, whose one key tells the outcome: success, rejected, spawnError and others."""
     if not isinstance(result, dict):
-        return Call(name, args, "success" if isinstance(result, str) else None, {}, result)
-    # `result` may also hold flags beside the outcome (isBackground).
-    outcome = "success" if "success" in result else next((k for k, v in result.items() if isinstance(v, dict)), None)
-    inner = result.get(outcome) if outcome else None
-    return Call(name, args, outcome, inner if isinstance(inner, dict) else {}, inner)
+        return Call(name, args, True, _OK, result) if isinstance(result, str) else Call(name, args)
+    outcome: str | None = "success"
+    inner = result.get("success")
+    if inner is None and "success" not in result:
+        # `result` may also hold flags beside the outcome (isBackground).
+        outcome = next((key for key, told in result.items() if isinstance(told, dict)), None)
+        if outcome is None:
+            return Call(name, args)
+        inner = result[outcome]
+    if not isinstance(inner, dict):
+        return Call(name, args, True, _OK, inner if isinstance(inner, str) else "")
+    failed = outcome != "success" or (inner.get("exitCode") and get_int(inner, "exitCode"))
+    duration = None if _DURATIONS_SET.isdisjoint(inner) else get_int(inner, *_DURATIONS)
+    refused = (get_str(inner, "command", "path") or name) if outcome in _REFUSED else None
+    return Call(name, args, True, _FAIL if failed else _OK, _output(inner), duration, refused)
+
+
+def _output(details: dict[str, Any]) -> str:
+    out, err = details.get("stdout"), details.get("stderr")
+    if isinstance(out, str):
+        return out + err if isinstance(err, str) else out
+    if isinstance(err, str):
+        return err
+    for key in _TEXTS:
+        if key in details and isinstance(text := details[key], str) and text:
+            return text
+    return msgspec.json.encode(details).decode() if details else ""
 
 
 def _args(value: Any) -> dict[str, Any] | None:

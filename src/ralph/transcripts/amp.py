@@ -5,6 +5,7 @@ from __future__ import annotations
 from ralph.transcripts import meta
 from ralph.transcripts._claude_errors import error_class
 from ralph.transcripts._claude_like import ClaudeLikeAdapter, Events
+from ralph.transcripts._claude_tools import FAIL, OK
 from ralph.transcripts._json import get_int, get_str, strip_escapes
 from ralph.transcripts.events import Tag, Text, ToolStatus, decode_json
 from ralph.transcripts.meta import ErrorClass
@@ -44,7 +45,7 @@ class AmpAdapter(ClaudeLikeAdapter):
 
     def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
         """A shell command's result is JSON in a string, with the command's own exit code."""
-        status = ToolStatus.FAIL if failed else ToolStatus.OK
+        status = FAIL if failed else OK
         if not text.startswith("{") or '"exitCode"' not in text:
             return status, text
         try:

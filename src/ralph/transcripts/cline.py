@@ -145,7 +145,12 @@ class ClineAdapter(JsonAdapter):
             other = bool(known.parent_agent_id or event.parent_agent_id)
             events: list[TranscriptEvent] | None = []
             if type(event) is Started:
-                events = self._usual_content(event, event.content_type, other, ended=False)
+                kind = event.content_type
+                if kind == "reasoning":
+                    return self._thoughts.fragment(event.reasoning or event.text or "")
+                if kind == "text" and not self._thoughts.parts:
+                    return (self._others if other else self._words).fragment(event.text or "")
+                events = self._usual_content(event, kind, other, ended=False)
             elif type(event) is Ended:
                 if event.content_type == "tool" and event.tool_call_id and event.tool_name:
                     events = self._stop_words()

@@ -10,7 +10,7 @@ import msgspec
 from ralph.transcripts import _cursor_lines as lines
 from ralph.transcripts import meta
 from ralph.transcripts._claude_tools import ToolCalls, text_of
-from ralph.transcripts._cursor_tools import Call, read_body, read_call
+from ralph.transcripts._cursor_tools import Call, read_call, read_result, tool_name
 from ralph.transcripts._errors import classify, retry_after
 from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_list, get_str, strip_escapes
 from ralph.transcripts._said import Streamed
@@ -73,29 +73,37 @@ class CursorAdapter(JsonAdapter):
                 known = lines.decode_line(line)
             except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
                 return super().feed(line)
-            events = self._usual(known)
-            if events is not None:
-                return events
+            # Not by isinstance, which is slow to say no.
+            if type(known) is lines.Assistant:
+                blocks = known.message.content
+                if len(blocks) == 1 and blocks[0].text:
+                    partial = known.timestamp_ms is not msgspec.UNSET and known.model_call_id is msgspec.UNSET
+                    return self._spoken(blocks[0].text, partial=partial)
+            elif type(known) is lines.ToolCall:
+                events = self._usual_call(known)
+                if events is not None:
+                    return events
+            elif type(known) is lines.Thinking:
+                return self._thought(known.text, completed=known.subtype == "completed")
+            elif type(known) is lines.User:
+                blocks = known.message.content
+                if len(blocks) == 1 and blocks[0].text:
+                    return [*self._close(), Text(Tag.PROMPT, blocks[0].text)]
         return super().feed(line)
 
-    def _usual(self, line: lines.Line) -> Events | None:
-        """None for a line that must be read as an object."""
-        if isinstance(line, lines.Assistant):
-            blocks = line.message.content
-            if len(blocks) != 1 or not blocks[0].text:
-                return None
-            partial = line.timestamp_ms is not msgspec.UNSET and line.model_call_id is msgspec.UNSET
-            return self._spoken(blocks[0].text, partial=partial)
-        if isinstance(line, lines.Thinking):
-            return self._thought(line.text, completed=line.subtype == "completed")
-        if isinstance(line, lines.ToolCall):
-            if len(line.tool_call) != 1 or not line.call_id:
-                return None
-            ((key, body),) = line.tool_call.items()
-            call = read_body(key, body.args, body.result)
-            return None if call is None else self._called(call, line.call_id, line.subtype)
-        blocks = line.message.content
-        return [*self._close(), Text(Tag.PROMPT, blocks[0].text)] if len(blocks) == 1 and blocks[0].text else None
+    def _usual_call(self, line: lines.ToolCall) -> Events | None:
+        """None for a call that must be read as an object."""
+        if len(line.tool_call) != 1 or not line.call_id:
+            return None
+        ((key, body),) = line.tool_call.items()
+        name = tool_name(key, body.args)
+        if name is None:
+            return None
+        if line.subtype != "started":
+            return self._called(read_result(name, body.args, body.result), line.call_id, line.subtype)
+        events = self._restart()
+        self._tools.start_call(line.call_id, name, body.args, events)
+        return events
 
     def on_object(self, value: dict[str, Any]) -> Events:
         self.structured = True
@@ -123,7 +131,12 @@ class CursorAdapter(JsonAdapter):
         return events
 
     def _close(self) -> Events:
-        return self._thoughts.stop() + self._words.stop()
+        events = self._thoughts.stop() if self._thoughts.parts else []
+        return events + self._words.stop() if self._words.parts else events
+
+    def _restart(self) -> Events:
+        events = self._thoughts.restart()
+        return events + self._words.restart() if events else self._words.restart()
 
     # -- messages
 
@@ -176,18 +189,18 @@ class CursorAdapter(JsonAdapter):
         return self._called(call, key, value.get("subtype"))
 
     def _called(self, call: Call, key: str | None, subtype: Any) -> Events:
-        events = self._thoughts.restart() + self._words.restart()
-        done = subtype == "completed" or (subtype != "started" and call.outcome is not None)
-        if key is None:
-            if not done:
+        events = self._restart()
+        done = subtype == "completed" or (subtype != "started" and call.ended)
+        if not done:
+            if key is None:
                 return events + self._tools.start({"name": call.name, "input": call.args})
-        else:
-            self._tools.start_call(key, call.name, call.args, events)  # also where only the end is reported
-            if not done:
-                return events
-        if call.refused:
-            self._refused.append(get_str(call.details, "command", "path") or call.name)
-        return events + self._tools.end(key, call.output, call.status, call.duration_ms)
+            self._tools.start_call(key, call.name, call.args, events)
+            return events
+        if call.refused is not None:
+            self._refused.append(call.refused)
+        name, args = ("tool", None) if key is None else (call.name, call.args)
+        ended = self._tools.end(key, call.output, call.status, call.duration_ms, name, args)
+        return events + ended if events else ended
 
     # -- the CLI's own words
 

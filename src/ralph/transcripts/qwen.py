@@ -11,6 +11,7 @@ from typing import Any
 
 from ralph.transcripts import meta
 from ralph.transcripts._claude_like import ClaudeLikeAdapter, Events, is_failure
+from ralph.transcripts._claude_tools import FAIL, OK
 from ralph.transcripts._gemini_errors import StderrReader, explain, split_api_error
 from ralph.transcripts._json import get_dict, get_int, get_str
 from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, UsageEvent
@@ -133,7 +134,7 @@ class QwenAdapter(ClaudeLikeAdapter):
 
     def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
         failed = failed or (text.startswith("Command: ") and _EXIT.match(text) is not None)
-        return (ToolStatus.FAIL if failed else ToolStatus.OK), text
+        return (FAIL if failed else OK), text
 
     def on_system(self, value: dict[str, Any], subtype: str) -> Events:
         if subtype != "retry":
