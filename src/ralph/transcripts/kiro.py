@@ -50,6 +50,8 @@ class KiroAdapter(TranscriptAdapter):
         self._done = False
 
     def feed(self, line: str) -> list[TranscriptEvent]:
+        if self._tool is None and not self._begins and line.isprintable() and "sing tool: " not in line:
+            return [Text(Tag.AI, line)]  # words among words, as most lines are
         if "Thinking..." in line:
             line = _SPINNER.sub("", line).lstrip("\r")
         coloured = _COLOURED.match(line) if "\x1b" in line else None
