@@ -33,39 +33,49 @@ class Spent:
         self, prompt: int | None, output: int | None, read: int | None, written: int | None, cost: float | None
     ) -> list[TranscriptEvent]:
         """A call's own tokens. Its `totalCost` is the run's so far."""
-        before = self._sum.cost or 0.0
-        more = cost - before if cost is not None and cost > before else None
-        return self._add(_Counts(_with_cached(prompt, read, written), output, read, written, more), None)
+        more = None
+        if cost:
+            before = self._sum.cost or 0.0
+            more = cost - before if cost > before else None
+        if read or written:
+            prompt = _with_cached(prompt, read, written)
+        return self._add(prompt, output, read, written, more, None)
 
     def total(self, usage: dict[str, Any], model: str | None) -> list[TranscriptEvent]:
         counts = _counts(usage)
         told = self._sum
         return self._add(
-            _Counts(
-                _more(counts.prompt, told.prompt),
-                _more(counts.output, told.output),
-                _more(counts.read, told.read),
-                _more(counts.written, told.written),
-                counts.cost - (told.cost or 0.0) if counts.cost and counts.cost > (told.cost or 0.0) else None,
-            ),
+            _more(counts.prompt, told.prompt),
+            _more(counts.output, told.output),
+            _more(counts.read, told.read),
+            _more(counts.written, told.written),
+            counts.cost - (told.cost or 0.0) if counts.cost and counts.cost > (told.cost or 0.0) else None,
             model,
         )
 
-    def _add(self, new: _Counts, model: str | None) -> list[TranscriptEvent]:
-        if not (new.prompt or new.output or new.read or new.written or new.cost):
+    def _add(
+        self,
+        prompt: int | None,
+        output: int | None,
+        read: int | None,
+        written: int | None,
+        cost: float | None,
+        model: str | None,
+    ) -> list[TranscriptEvent]:
+        if not (prompt or output or read or written or cost):
             return []
         told = self._sum
-        if new.prompt is not None:
-            told.prompt = new.prompt + (told.prompt or 0)
-        if new.output is not None:
-            told.output = new.output + (told.output or 0)
-        if new.read is not None:
-            told.read = new.read + (told.read or 0)
-        if new.written is not None:
-            told.written = new.written + (told.written or 0)
-        if new.cost:
-            told.cost = (told.cost or 0.0) + new.cost
-        return [UsageEvent(Usage(new.prompt, new.output, None, model, new.read, new.written, None, new.cost))]
+        if prompt is not None:
+            told.prompt = prompt + (told.prompt or 0)
+        if output is not None:
+            told.output = output + (told.output or 0)
+        if read is not None:
+            told.read = read + (told.read or 0)
+        if written is not None:
+            told.written = written + (told.written or 0)
+        if cost:
+            told.cost = (told.cost or 0.0) + cost
+        return [UsageEvent(Usage(prompt, output, None, model, read, written, None, cost))]
 
 
 def _counts(usage: dict[str, Any]) -> _Counts:

@@ -13,6 +13,8 @@ _SUFFIX = "ToolCall"
 _DURATIONS = ("executionTime", "localExecutionTimeMs", "durationMs")
 _DURATIONS_SET = frozenset(_DURATIONS)
 _TEXTS = ("content", "output", "diffString", "error", "errorMessage", "message", "reason")
+#: Only to be quick: any other kind is read from its key.
+_USUAL = {name + _SUFFIX: name for name in ("shell", "read", "write", "edit", "grep", "glob", "ls", "delete")}
 _REFUSED = frozenset({"rejected", "permissionDenied", "denied"})
 
 #: An enum's members are slow to look up.
@@ -47,6 +49,9 @@ def read_call(tool_call: dict[str, Any]) -> Call:
 
 def tool_name(key: str, args: dict[str, Any] | None) -> str | None:
     """The kind of tool that a key tells, or of an MCP server the tool's name; None if it is no such key."""
+    usual = _USUAL.get(key)
+    if usual is not None:
+        return usual
     if not key.endswith(_SUFFIX):
         return None
     name = key[: -len(_SUFFIX)]

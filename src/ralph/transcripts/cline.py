@@ -71,6 +71,9 @@ _OUTPUT = "   ⎿ "
 _DIM = "\x1b[2m"
 _STDERR = "error: "
 
+#: An enum's members are slow to look up.
+_OK, _FAIL = ToolStatus.OK, ToolStatus.FAIL
+
 
 class ClineAdapter(JsonAdapter):
     name = "cline"
@@ -296,11 +299,11 @@ class ClineAdapter(JsonAdapter):
             self._start_call(events, call, name, given)
         self._finished.add(call)
         name = self._tools.pop(call)
-        if not error and type(output) is list and len(output) == 1 and _has_printed(output[0]):
-            # One command, as in nearly all calls.
-            part = output[0]
-            status = ToolStatus.OK if part["success"] else ToolStatus.FAIL
-            if self._refused and status is ToolStatus.OK:
+        part = output[0] if type(output) is list and len(output) == 1 else output
+        if not error and _has_printed(part) and (part["success"] or part is not output):
+            # One command, or another tool that went well, as in nearly all calls.
+            status = _OK if part["success"] else _FAIL
+            if self._refused and status is _OK:
                 self._refused.pop(name, None)
             events.append(ToolOutput(ToolRef(call, name), part["result"]))
             events.append(ToolEnd(ToolResult(call, status, duration_ms, name)))

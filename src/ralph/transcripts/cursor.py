@@ -26,6 +26,8 @@ Events: TypeAlias = list[TranscriptEvent]
 #: How its own errors begin, on stderr: `Error: …`, `ConnectError: [unauthenticated] …`, `S: [resource_exhausted] …`.
 _ERROR = re.compile(r"(?:[A-Z]\w*Error|Error|S): |Cannot use this model: |\[\w+\] Error")
 
+_PROMPT = Tag.PROMPT  # an enum's members are slow to look up
+
 
 class CursorAdapter(JsonAdapter):
     name = "cursor"
@@ -88,7 +90,7 @@ class CursorAdapter(JsonAdapter):
             elif type(known) is lines.User:
                 blocks = known.message.content
                 if len(blocks) == 1 and blocks[0].text:
-                    return [*self._close(), Text(Tag.PROMPT, blocks[0].text)]
+                    return [*self._close(), Text(_PROMPT, blocks[0].text)]
         return super().feed(line)
 
     def _usual_call(self, line: lines.ToolCall) -> Events | None:
