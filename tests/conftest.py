@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parent.parent
+
+# How fast a machine is says nothing about the code; a fresh checkout has no cache of hypothesis's either.
+settings.register_profile("ralph", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ralph")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
