@@ -121,7 +121,7 @@ def test_dry_run_shows_the_command_and_the_convention_and_runs_nothing(project: 
     done = ralph("run", "--dry-run")
     assert done.returncode == 0, done.stderr
     for part in (
-        "convention    driver (.ralph/drivers/claude-code.sh)",
+        "driver (.ralph/drivers/claude-code.sh)",
         "claude-code (Claude Code)",
         "stream-json",
         "bypassPermissions",
