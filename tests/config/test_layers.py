@@ -137,7 +137,7 @@ def test_flags_named_by_the_issue_exist() -> None:
     assert set(named.split()) <= flags
 
 
-# -- ralph.yml of seed 002
+# -- ralph.yml as the orchestrator convention has it
 
 
 def test_the_example_of_the_seed_is_understood(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def result(text: str = "", **fields: Any) -> dict[str, Any]:
     return {"type": "result", "subtype": "success", "is_error": False, "result": text, **fields}
 
 
-# -- the bare events of wrappers (seed 003)
+# -- the bare events of wrappers of the provider convention
 
 
 def test_a_wrapper_of_deltas_and_an_empty_result_is_understood() -> None:
