@@ -1,4 +1,4 @@
-"""The acceptance criteria of the CLI adapters of the orchestrator convention, each in its own words, with real fake CLIs in PATH.
+"""The orchestrator convention's acceptance criteria, each in its own words, with real fake CLIs in PATH.
 
 Where design.md decides otherwise, the test says so and tests what we do.
 """
