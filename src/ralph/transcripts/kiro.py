@@ -58,9 +58,11 @@ class KiroAdapter(TranscriptAdapter):
         bare = strip_escapes(line)
         if coloured or (self._tool is not None and bare.startswith("> ")):
             self._begins = True
+            if self._tool is None:
+                return self._words(bare)
             return [*self._end(ToolStatus.UNKNOWN, None), *self._words(bare)]
-        found = _TOOL_END.match(bare)
-        if found and self._tool is not None:
+        found = _TOOL_END.match(bare) if self._tool is not None else None
+        if found:
             status = ToolStatus.OK if found.group(1) else ToolStatus.FAIL
             return self._end(status, _milliseconds(found.group(2)))
         found = _TOOL.match(bare) if "sing tool: " in bare else None
