@@ -36,7 +36,9 @@ def environment(home: Path) -> dict[str, str]:
     """
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("RALPH_", "GIT_", "XDG_", "AGENT_", "PYTHON"))}
     own = {"HOME": str(home), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    return kept | own | {"RALPH_TRUST": "1"}  # the benchmarks' own ralph.yml names commands
+    # The benchmarks' own ralph.yml names commands; and an agent that does nothing, again and again, is what b measures.
+    never = {f"RALPH_{name}": "0" for name in ("STUCK_AFTER", "SAME_ERROR_AFTER", "SAME_ANSWER_AFTER")}
+    return kept | own | never | {"RALPH_TRUST": "1"}
 
 
 @contextlib.contextmanager
