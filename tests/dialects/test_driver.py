@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from processes import nothing_left_behind
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -352,14 +354,15 @@ def test_blocked_needs_a_person(project: Project, ralph: Ralph) -> None:
     assert "needs the API key" in done.stdout
 
 
-def test_a_deadline_ends_the_agent_and_all_it_started(project: Project, ralph: Ralph) -> None:
+def test_a_deadline_ends_the_agent_and_all_it_started(
+    project: Project, ralph: Ralph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.rc("PLATFORM_DRIVER=my-platform", "CLAUDE_TIMEOUT_MINUTES=0.02")
     project.drivers()
     project.cli("my-platform", "echo started\nsleep 61.5 &\nsleep 61.5")
-    ralph("run", "1", timeout=30)
+    with nothing_left_behind(monkeypatch):
+        ralph("run", "1", timeout=30)
     assert project.metas("iteration_end")[0]["outcome"] == "timeout_wall"
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    assert "sleep 61.5" not in listed.splitlines()
 
 
 # -- without a file of its own
