@@ -102,6 +102,17 @@ def signal_all(pids: list[int], number: int) -> None:
             os.kill(pid, number)
 
 
+def freeze(root: int, deadline: float) -> dict[int, str]:
+    """Stops all below `root`, until a look finds nothing new: what is stopped cannot fork while the rest is found."""
+    frozen: dict[int, str] = {}
+    while True:
+        new = {pid: name for pid, name in descendants(root).items() if pid not in frozen}
+        if not new or time.monotonic() >= deadline:
+            return frozen | new
+        signal_all(list(new), signal.SIGSTOP)
+        frozen.update(new)
+
+
 class Channel:
     """Framed JSON, with file descriptors, over a stream socket."""
 
@@ -225,33 +236,39 @@ class Keeper:
 
     def end(self, grace: float) -> None:
         """Ends all that is left, TERM first. Reports what had to be ended and what could not be."""
-        me = os.getpid()
         self.hurry = False
-        strays = {} if self.reap() and _LINUX else descendants(me)
-        left = dict(strays)
-        if left and grace > 0:
-            signal_all(list(left), signal.SIGTERM)
-            signal_all(list(left), signal.SIGCONT)  # a stopped process cannot act on TERM
-            left = self._wait_gone(time.monotonic() + grace)
+        strays: dict[int, str] = {}
+        gone = self._gone()
+        if not gone and grace > 0:
+            strays = descendants(os.getpid())
+            signal_all(list(strays), signal.SIGTERM)
+            signal_all(list(strays), signal.SIGCONT)  # a stopped process cannot act on TERM
+            gone = self._wait_gone(time.monotonic() + grace)
         self.hurry = False
         deadline = time.monotonic() + _KILL_WAIT
-        while left and time.monotonic() < deadline:
+        while not gone and time.monotonic() < deadline:
             # Again and again: what is being killed may be forking.
+            left = freeze(os.getpid(), deadline)
             signal_all(list(left), signal.SIGKILL)
             strays.update(left)
-            left = self._wait_gone(time.monotonic() + 0.05)
-        self.reap()
+            gone = self._wait_gone(time.monotonic() + 0.05)
+        left = {} if gone else descendants(os.getpid())
         self._tell({"ev": "gone", "strays": sorted(set(strays.values())), "left": sorted(left.values())})
 
-    def _wait_gone(self, deadline: float) -> dict[int, str]:
-        me = os.getpid()
+    def _gone(self) -> bool:
+        """Whether nothing is left. For a subreaper, to have no child is to have no descendant: the kernel's word, while
+        a look through the process table misses what is forked during the look."""
+        childless = self.reap()
+        return childless if _LINUX else not descendants(os.getpid())
+
+    def _wait_gone(self, deadline: float) -> bool:
         pause = 0.002
-        while True:
-            left = {} if self.reap() and _LINUX else descendants(me)
-            if not left or self.hurry or time.monotonic() >= deadline:
-                return left
+        while not self._gone():
+            if self.hurry or time.monotonic() >= deadline:
+                return False
             self._pause(pause)
             pause = min(pause * 2, 0.1)
+        return True
 
     def _pause(self, seconds: float) -> None:
         """Sleeps, but hears a "kill" that comes while we are being patient."""
