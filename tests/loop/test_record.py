@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ralph.journal.writer import Appender
+from ralph.loop.limits import Limits
 from ralph.loop.observe import Observation
 from ralph.loop.record import Recorder, from_terminal
 from ralph.loop.signals import Markers
 from ralph.transcripts import meta, registry
-from ralph.transcripts.events import Tag, Text, TranscriptEvent, encode
+from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent, encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,3 +111,15 @@ def test_on_a_terminal_lines_are_cleaned_and_the_raw_file_is_not(tmp_path: Path)
     recording.recorder.finish()
     assert recording.events == [Text(Tag.AI, "green")]
     assert recording.out.read_bytes() == b"\x1b[32mgreen\x1b[0m\r\n"
+
+
+def test_the_run_time_is_over_to_the_moment_while_a_spent_budget_leaves_room_for_a_last_word(tmp_path: Path) -> None:
+    recorder = Recording(tmp_path, "rtf1").recorder
+    now = time.monotonic()
+    recorder.budget = (Limits(runtime=60.0, tokens=100), Usage(total_tokens=10), now - 59)
+    assert (recorder.stop_reason(), recorder.deadline()) == (None, now + 1)
+    recorder.stdout(b"@@RALPH@@ " + encode(UsageEvent(Usage(total_tokens=90))) + b"\n")
+    assert recorder.stop_reason() is None
+    assert recorder.deadline() == now + 1  # the run time is over before the spare time of the tokens is
+    recorder.budget = (Limits(runtime=60.0, tokens=100), Usage(total_tokens=10), now - 60)
+    assert "run time" in str(recorder.stop_reason())

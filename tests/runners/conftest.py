@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,6 +25,7 @@ class Collect:
         self.err = bytearray()
         self.done_when = b""
         self.reason: str | None = None
+        self.reason_at: float | None = None
         self.on_output: Callable[[], None] = lambda: None
 
     def stdout(self, chunk: bytes) -> None:
@@ -37,7 +39,10 @@ class Collect:
         pass
 
     def stop_reason(self) -> str | None:
-        return self.reason
+        return self.reason if self.reason_at is None or time.monotonic() >= self.reason_at else None
+
+    def deadline(self) -> float | None:
+        return self.reason_at
 
     def finished(self) -> bool:
         return bool(self.done_when) and self.done_when in self.out

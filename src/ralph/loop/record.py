@@ -127,8 +127,19 @@ class Recorder:
         reason = budget_reached(limits, used, now - run_started)
         if reason is None:
             return None
+        if limits.runtime and now >= run_started + limits.runtime:
+            return reason  # no last line of the agent's brought us here
         self._over_since = self._over_since or now
-        return reason if now - self._over_since > _SPARE else None
+        return reason if now >= self._over_since + _SPARE else None
+
+    def deadline(self) -> float | None:
+        if self.budget is None:
+            return None
+        limits, _, run_started = self.budget
+        moments = [run_started + limits.runtime] if limits.runtime else []
+        if self._over_since:
+            moments.append(self._over_since + _SPARE)
+        return min(moments, default=None)
 
     def finished(self) -> bool:
         """Its own last word was said, or it waits for a login, for which there is nobody."""

@@ -44,6 +44,9 @@ class _Tail:
     def stop_reason(self) -> str | None:
         return None
 
+    def deadline(self) -> float | None:
+        return None
+
     def finished(self) -> bool:
         return False
 

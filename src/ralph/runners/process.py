@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import selectors
 import socket
@@ -123,7 +124,7 @@ class Supervisor:
 
 
 class _Run:
-    """One command from start to end. Every wait here is bounded by a tick."""
+    """One command from start to end. Every wait here is bounded by the next deadline and by a tick."""
 
     def __init__(
         self,
@@ -179,7 +180,8 @@ class _Run:
             self.selector.register(self.stop.fd, selectors.EVENT_READ, "stop")
             next_tick = time.monotonic() + self.tick
             while not self._done():
-                for key, _ in self.selector.select(max(0.0, min(self.tick, next_tick - time.monotonic()))):
+                until = min(next_tick, self._next_deadline())
+                for key, _ in self.selector.select(max(0.0, until - time.monotonic())):
                     self._serve(key)
                 now = time.monotonic()
                 if now >= next_tick:
@@ -300,6 +302,25 @@ class _Run:
     def _done(self) -> bool:
         return self.lost or self.refused is not None or self.gone is not None
 
+    def _next_deadline(self) -> float:
+        """When `_decide` has something to say though nothing has happened: we wake up then, however slow the tick."""
+        if self.ending:
+            return math.inf  # the keeper counts the grace
+        if self.exited_at is not None:
+            return min(max(self.exited_at, self.last_output) + _QUIET, self.exited_at + _DRAIN_LIMIT)
+        limits = self.deadlines
+        first = self.sink.deadline()
+        moments = [math.inf if first is None else first]
+        if limits.wall is not None:
+            moments.append(self.started + limits.wall)
+        if limits.idle is not None:
+            moments.append(self.last_output + limits.idle)
+        if limits.first_output is not None and not self.heard:
+            moments.append(self.started + limits.first_output)
+        if limits.linger is not None and self.finished_at is not None:
+            moments.append(max(self.finished_at, self.last_output) + limits.linger)
+        return min(moments)
+
     def _decide(self, now: float) -> None:
         """Whether it is time to end the command, or to end what it left."""
         if self._done():
@@ -310,8 +331,8 @@ class _Run:
         if self.ending:
             return
         if self.exited_at is not None:
-            quiet = now - max(self.exited_at, self.last_output) > _QUIET
-            if not self.outputs or quiet or now - self.exited_at > _DRAIN_LIMIT:
+            quiet = now >= max(self.exited_at, self.last_output) + _QUIET
+            if not self.outputs or quiet or now >= self.exited_at + _DRAIN_LIMIT:
                 # Whatever is left is a stray; those that react to TERM do so at once.
                 self._end(min(self.deadlines.grace, 2.0))
             return
@@ -328,13 +349,13 @@ class _Run:
         limits = self.deadlines
         if limits.linger is not None and self.sink.finished():
             self.finished_at = self.finished_at or now
-            if now - max(self.finished_at, self.last_output) > limits.linger:
+            if now >= max(self.finished_at, self.last_output) + limits.linger:
                 return EndKind.LINGERED, f"still running {limits.linger:g} s after its last word"
-        if limits.wall is not None and now - self.started > limits.wall:
+        if limits.wall is not None and now >= self.started + limits.wall:
             return EndKind.WALL, f"ran for more than {limits.wall:g} s"
-        if limits.idle is not None and now - self.last_output > limits.idle:
+        if limits.idle is not None and now >= self.last_output + limits.idle:
             return EndKind.IDLE, f"no output for {limits.idle:g} s"
-        if limits.first_output is not None and not self.heard and now - self.started > limits.first_output:
+        if limits.first_output is not None and not self.heard and now >= self.started + limits.first_output:
             return EndKind.IDLE, f"no output in its first {limits.first_output:g} s"
         return None
 
