@@ -29,6 +29,11 @@ class RunPaths(msgspec.Struct, frozen=True):
     def events(self) -> Path:
         return self.root / "events.jsonl"
 
+    @property
+    def baseline(self) -> Path:
+        """The picture of the working tree before the run."""
+        return self.root / "baseline.json"
+
     def iteration(self, number: int) -> Path:
         return self.root / "iterations" / f"{number:04d}"
 

@@ -49,18 +49,22 @@ class Appender:
 
 
 class JournalWriter:
-    """One run's folder."""
+    """One run's folder: a new one, or (`again`) that of a run that is gone on with."""
 
-    def __init__(self, state: StatePaths, run_id: str) -> None:
+    def __init__(self, state: StatePaths, run_id: str, *, again: bool = False) -> None:
         self.paths = RunPaths(state.runs / run_id)
+        self._seq = 0
+        self._iteration = 0
+        #: what was being written when the run died
+        self.torn = b""
         try:
-            self.paths.root.mkdir(parents=True, mode=0o700)
-            (self.paths.root / "iterations").mkdir()
+            self.paths.root.mkdir(parents=True, mode=0o700, exist_ok=again)
+            (self.paths.root / "iterations").mkdir(exist_ok=again)
+            if again:
+                self._seq, self.torn = _mend(self.paths.events)
         except OSError as error:
             raise _journal_error(self.paths.root, error) from None
         self._events = Appender(self.paths.events)
-        self._seq = 0
-        self._iteration = 0
         self._point_here(state)
 
     def __enter__(self) -> Self:
@@ -72,15 +76,19 @@ class JournalWriter:
         self._events.close()
 
     def write_run(self, facts: dict[str, Any]) -> None:
-        """run.json, once."""
+        """run.json; anew when the run is gone on with."""
         body = msgspec.json.format(msgspec.json.encode(facts, enc_hook=str), indent=2) + b"\n"
-        temporary = self.paths.run_json.with_suffix(".tmp")
-        try:
-            temporary.write_bytes(body)
-            temporary.chmod(0o600)
-            temporary.replace(self.paths.run_json)
-        except OSError as error:
-            raise _journal_error(self.paths.run_json, error) from None
+        _put_whole(self.paths.run_json, body)
+
+    def write_baseline(self, snapshot: Any) -> None:
+        """The tree before the run; names of files need not be UTF-8, which only the slower encoder can write."""
+        import json
+
+        _put_whole(self.paths.baseline, json.dumps(msgspec.to_builtins(snapshot)).encode("ascii"))
+
+    def at(self, iteration: int) -> None:
+        """The iteration to which the next events belong."""
+        self._iteration = iteration
 
     def events(self, events: list[TranscriptEvent]) -> bytes:
         """Appends events with time, iteration and sequence number; gives back the lines as they were written."""
@@ -96,7 +104,7 @@ class JournalWriter:
 
     def begin_iteration(self, number: int, prompt: bytes) -> tuple[Path, Appender, Appender]:
         """The folder of an iteration with its prompt, and the two files that take the raw bytes."""
-        self._iteration = number
+        self.at(number)
         folder = self.paths.iteration(number)
         try:
             folder.mkdir(mode=0o700)
@@ -140,6 +148,36 @@ def prepare_state(workdir: Path) -> StatePaths:
     except OSError as error:
         raise _journal_error(state.root, error) from None
     return state
+
+
+def _put_whole(path: Path, body: bytes) -> None:
+    temporary = path.with_suffix(".tmp")
+    try:
+        temporary.touch(mode=0o600)
+        temporary.write_bytes(body)
+        temporary.replace(path)
+    except OSError as error:
+        raise _journal_error(path, error) from None
+
+
+def _mend(events: Path) -> tuple[int, bytes]:
+    """The last number that was given, and the line that a kill cut off, which is taken out of the file."""
+    if not events.exists():
+        return 0, b""
+    with events.open("r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        tail = b""
+        while end > 0 and b"\n" not in tail.removesuffix(b"\n"):
+            step = min(end, 1 << 16)
+            end -= step
+            file.seek(end)
+            tail = file.read(step) + tail
+        whole, newline, torn = tail.rpartition(b"\n")
+        if torn:
+            file.truncate(end + len(whole) + len(newline))
+    last = whole.rpartition(b"\n")[2]
+    number = last.removeprefix(b'{"seq":').partition(b",")[0]
+    return (int(number) if number.isdigit() else 0), torn
 
 
 def _relink(link: Path, target: Path) -> None:

@@ -9,7 +9,7 @@ from ralph.loop.waits import Wait
 HOUR = 3600.0
 
 
-class Calls(msgspec.Struct, frozen=True):
+class Calls(msgspec.Struct, frozen=True, omit_defaults=True):
     """`times` are the calls of the last hour, seconds since the epoch; `limit` 0 is no limit."""
 
     limit: int = 0

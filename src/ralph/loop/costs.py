@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -55,13 +57,12 @@ class Cost:
         return self._reported is None and self._gaps
 
 
-class RunCosts:
+class RunCosts(msgspec.Struct, omit_defaults=True):
     """Of a run: how many iterations each way."""
 
-    def __init__(self) -> None:
-        self.reported = 0
-        self.by_prices = 0
-        self.unknown = 0
+    reported: int = 0
+    by_prices: int = 0
+    unknown: int = 0
 
     def add(self, cost: Cost) -> None:
         match cost.source:

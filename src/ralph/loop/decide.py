@@ -12,7 +12,7 @@ from ralph.config.durations import format_duration
 from ralph.config.settings import OnLimit
 from ralph.loop.breaker import Breaker, State, Thresholds
 from ralph.loop.judge import NEEDS_PERSON, Outcome, Verdict
-from ralph.loop.limits import Limits, budget_reached
+from ralph.loop.limits import Limits, budget_reached, used_up
 from ralph.loop.signals import Signal
 from ralph.loop.waits import ACCOUNT, Limit, Patience, Wait, at
 
@@ -118,12 +118,9 @@ def decide(facts: Facts, policy: Policy) -> Step:
     if limits.failures and facts.failures_in_a_row >= limits.failures:
         last = facts.trespass or f"{verdict.outcome}: {verdict.why}"
         return Step(End.FAILED, f"{facts.failures_in_a_row} iterations in a row failed; the last one: {last}")
-    budget = budget_reached(limits, facts.usage, facts.elapsed)
-    if budget:
-        return Step(End.LIMIT, budget + _not_done(facts, confirmations))
-    if limits.iterations and facts.iteration - facts.uncounted >= limits.iterations:
-        used = "the 1 iteration is" if limits.iterations == 1 else f"all {limits.iterations} iterations are"
-        return Step(End.LIMIT, f"{used} used up{_not_done(facts, confirmations)}")
+    reached = used_up(limits, facts.usage, facts.elapsed, facts.iteration - facts.uncounted)
+    if reached:
+        return Step(End.LIMIT, reached + _not_done(facts, confirmations))
     if facts.breaker.state is State.OPEN:
         return _stuck(facts, policy)
     return Step(None, _why_not_done(facts, confirmations))

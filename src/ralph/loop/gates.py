@@ -26,14 +26,16 @@ class Gates:
         supervisor: Supervisor,
         emit: Callable[[list[TranscriptEvent]], None],
         checking: Callable[[str, float], None],
+        first: progress.Snapshot | None = None,
     ) -> None:
         self._plan = plan
         self._checking = checking
         self._supervisor = supervisor
         self._emit = emit
-        self._baseline: dict[str, bool] = {}
-        self._trespassed: set[str] = set()
-        self.first = progress.take(plan.workdir)
+        #: how the checks were before the run
+        self.baseline: dict[str, bool] = {}
+        self.trespassed: set[str] = set()
+        self.first = first or progress.take(plan.workdir)
         self.notes: list[str] = []
 
     @property
@@ -43,10 +45,12 @@ class Gates:
     def take_baseline(self) -> bool:
         """Checks before the run: what fails now is not the agent's fault later. False: the user stopped it."""
         for command in self.commands:
+            if command in self.baseline:
+                continue
             check = self._check(command)
             if check.stopped:
                 return False
-            self._baseline[command] = check.ok
+            self.baseline[command] = check.ok
             note = None
             if not check.ok and not self._strict:
                 note = "it fails already, so it will not block completion (use --verify-strict if it should)"
@@ -63,7 +67,7 @@ class Gates:
             bad = sorted(set(bad) & self._changed_since_start())
         if not bad:
             return None
-        self._trespassed.update(bad)
+        self.trespassed.update(bad)
         self.notes.append(
             "The previous iteration changed files that must not be changed. Undo that, and change only "
             f"{', '.join(allowed)}. Changed: {', '.join(bad[:50])}"
@@ -72,7 +76,7 @@ class Gates:
 
     def reject(self) -> str | None:
         """Why a claim of being done is not believed, or None."""
-        still = sorted(self._trespassed & self._changed_since_start()) if self._trespassed else []
+        still = sorted(self.trespassed & self._changed_since_start()) if self.trespassed else []
         if still:
             self.notes.append(f"These changes of earlier iterations are not allowed. Undo them: {', '.join(still)}")
             return f"files outside of the allowed paths are still changed: {', '.join(still[:5])}"
@@ -82,11 +86,11 @@ class Gates:
             if check.stopped:
                 return "the checks were interrupted"
             note = None
-            if not check.ok and not self._strict and not self._baseline.get(command, True):
+            if not check.ok and not self._strict and not self.baseline.get(command, True):
                 note = "it failed before the run as well, so it does not block"
             self._emit([report.verify(check, baseline=False, note=note)])
             checks.append(check)
-        failed = blocking(checks, self._baseline, strict=self._strict)
+        failed = blocking(checks, self.baseline, strict=self._strict)
         if not failed:
             return None
         self.notes.append(feedback(failed))

@@ -34,3 +34,11 @@ def budget_reached(limits: Limits, usage: Usage, elapsed: float) -> str | None:
     if limits.tokens and tokens is not None and tokens >= limits.tokens:
         return f"{tokens:,} tokens were used (limit {limits.tokens:,})"
     return None
+
+
+def used_up(limits: Limits, usage: Usage, elapsed: float, iterations: int) -> str | None:
+    """The limit that leaves no room for another iteration."""
+    budget = budget_reached(limits, usage, elapsed)
+    if budget is not None or not limits.iterations or iterations < limits.iterations:
+        return budget
+    return "the 1 iteration is used up" if limits.iterations == 1 else f"all {limits.iterations} iterations are used up"

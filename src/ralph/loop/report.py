@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.config.durations import format_duration
+from ralph.loop.judge import Outcome
 from ralph.loop.observe import known_total
+from ralph.loop.standing import saved
 from ralph.loop.waits import at
 from ralph.transcripts.events import Meta, Usage
 from ralph.transcripts.meta import Kind
@@ -18,13 +20,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.journal.layout import RunPaths
-    from ralph.loop.breaker import Breaker
     from ralph.loop.costs import RunCosts
     from ralph.loop.decide import Step
     from ralph.loop.limits import Limits
     from ralph.loop.observe import Observation
     from ralph.loop.progress import Changes
+    from ralph.loop.resume import Past
     from ralph.loop.run import Finished
+    from ralph.loop.standing import Standing
     from ralph.loop.verify import Check
     from ralph.loop.waits import Wait
     from ralph.plan import Plan
@@ -33,10 +36,15 @@ if TYPE_CHECKING:
 _FILES_SHOWN = 12
 
 
-def run_start(plan: Plan, run_id: str, limits: Limits) -> Meta:
+def run_start(plan: Plan, run_id: str, limits: Limits, past: Past | None = None) -> Meta:
+    """Of a run, or of what is left of one."""
+    before: dict[str, Any] = {}
+    if past is not None:
+        before = {"after": past.end or "died", "iterations": past.standing.iteration, "torn": past.torn or None}
     return Meta(
         {
-            "kind": Kind.RUN_START.value,
+            "kind": (Kind.RUN_RESUME if past else Kind.RUN_START).value,
+            **{name: value for name, value in before.items() if value is not None},
             "run": run_id,
             "agent": plan.agent,
             "version": plan.version,
@@ -83,7 +91,7 @@ def iteration_start(number: int, maximum: int, prompt: str, source: str, plan: P
 
 
 def iteration_end(
-    finished: Finished, step: Step, capabilities: Capabilities, breaker: Breaker, *, counted: bool
+    finished: Finished, step: Step, capabilities: Capabilities, standing: Standing, *, counted: bool
 ) -> Meta:
     """The verdict, and the PLAN, ACTIONS and REPORT callouts as far as the transcript supports them."""
     verdict, seen = finished.verdict, finished.seen
@@ -106,7 +114,7 @@ def iteration_end(
         "commits": finished.changes.commits,
         "progress": describe_changes(finished.changes),
         "counted": None if counted else False,
-        "breaker": msgspec.to_builtins(breaker) or None,
+        **_state(standing),
         "next": f"{step.end.replace('_', ' ') if step.end else 'going on'}: {step.reason}",
     }
     if capabilities.supports_roles and seen.plan:
@@ -116,6 +124,30 @@ def iteration_end(
     if capabilities.supports_usage_events and seen.usage_seen:
         fields["report"] = describe_usage(seen.spent)
     return Meta({k: v for k, v in fields.items() if v is not None})
+
+
+def cut_short(number: int, seen: Observation, standing: Standing) -> Meta:
+    """The end of an iteration whose ralph was ended in the middle of it, written by the one that goes on."""
+    return Meta(
+        {
+            "kind": Kind.ITERATION_END.value,
+            "n": number,
+            "outcome": Outcome.CRASHED.value,
+            "why": "ralph was ended while it ran",
+            "completed": False,
+            **({"session_id": seen.session_id} if seen.session_id else {}),
+            **({"usage": msgspec.to_builtins(seen.spent)} if seen.usage_seen else {}),
+            "tools": msgspec.to_builtins(seen.tools),
+            "counted": False,
+            **_state(standing),
+            "next": "going on: it is done again",
+        }
+    )
+
+
+def _state(standing: Standing) -> dict[str, Any]:
+    breaker = msgspec.to_builtins(standing.breaker)
+    return {**({"breaker": breaker} if breaker else {}), "state": saved(standing)}
 
 
 def describe_tools(seen: Observation) -> str:
@@ -225,7 +257,7 @@ def run_end(
 
 
 def _iterations(number: int, uncounted: int) -> str:
-    return f"{number} ({uncounted} not counted: limits of the provider)" if uncounted else str(number)
+    return f"{number} ({uncounted} not counted: a limit of the provider, or cut short)" if uncounted else str(number)
 
 
 def _files(changes: Changes | None) -> str:
@@ -263,12 +295,12 @@ def _next_step(end: str, look: str) -> str:
         case "complete":
             return f"{look} shows what happened"
         case "limit":
-            return f"{look} shows what happened; run again to go on, with a higher limit if you want"
+            return f"{look} shows what happened; `ralph run --resume` goes on, with a higher limit"
         case "replan":
             return "the agent asks for a new plan: change the prompt or the plan, then run again"
         case "stuck":
             return f"{look} shows what happened; change the prompt or the plan, then run again"
         case "needs_person":
-            return "do what is said above, then run again"
+            return "do what is said above, then `ralph run --resume`"
         case _:
-            return f"{look} shows what happened; run again to go on"
+            return f"{look} shows what happened; `ralph run --resume` goes on"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ralph.loop.judge import Outcome
 
 
-class Post(msgspec.Struct, frozen=True):
+class Post(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known about the limit of one agent. All of it is forgotten when the agent worked."""
 
     until: float = 0.0

@@ -11,23 +11,23 @@ import msgspec
 from ralph import trust
 from ralph.errors import RalphError, RunError, UsageError
 from ralph.launch import SessionMode
-from ralph.loop import breaker, costs, progress, report, waits
+from ralph.loop import breaker, costs, progress, report, resume, waits
 from ralph.loop.calls import Calls
 from ralph.loop.decide import EXIT_CODES, End, Facts, Policy, Step, decide, is_failure, too_late
 from ralph.loop.gates import Gates
 from ralph.loop.judge import Verdict, judge
-from ralph.loop.limits import Limits
+from ralph.loop.limits import Limits, used_up
 from ralph.loop.observe import Observation, add_usage, known_total
 from ralph.loop.pause import hold
 from ralph.loop.record import Recorder
 from ralph.loop.rota import Rota
 from ralph.loop.sessions import Sessions, session_of, usage_is_cumulative
 from ralph.loop.signals import Markers
+from ralph.loop.standing import Session, Standing, begun_anew
 from ralph.runners.process import Command, Deadlines, Ended, EndKind
 from ralph.runners.stop import StopKind
 from ralph.transcripts import meta, registry
 from ralph.transcripts.base import Capabilities
-from ralph.transcripts.events import Meta, TranscriptEvent, Usage
 from ralph.transcripts.safe import SafeAdapter
 from ralph.ui.screen import Screen, Status
 
@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.journal.writer import JournalWriter
+    from ralph.loop.resume import Past
     from ralph.plan import Plan
     from ralph.prompt import PromptSource
     from ralph.runners.process import Supervisor
     from ralph.runners.stop import StopSwitch
+    from ralph.transcripts.events import Meta, TranscriptEvent
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -64,6 +66,7 @@ class Loop:
         supervisor: Supervisor,
         stop: StopSwitch,
         ask: Callable[[], str] | None = None,
+        past: Past | None = None,
     ) -> None:
         self.plan = plan
         self.prompt = prompt
@@ -85,74 +88,114 @@ class Loop:
             self.limits, settings.confirmations, waits.Patience.of(settings), breaker.Thresholds.of(settings)
         )
         self.markers = Markers.configured(settings.completion_promise)
-        self.started = time.monotonic()
-        self.usage = Usage()
-        self.usage_missing = 0
-        self.costs = costs.RunCosts()
-        self.failures = 0
-        self.claims = 0
-        self.iteration = 0
         self._capabilities = Capabilities()
         self.crew = (plan, *plan.relief)
+        names = tuple(one.agent for one in self.crew)
+        self.past = past
+        self.state = begun_anew(past.standing, names, ended=past.end) if past else Standing(rota=Rota.of(names))
+        self.state.calls = Calls(settings.max_calls_per_hour, self.state.calls.times)
+        self.started = time.monotonic() - self.state.elapsed
         self._sessions = [Sessions(one.session_mode, settings.session_expiry) for one in self.crew]
-        self.rota = Rota.of(tuple(one.agent for one in self.crew))
+        for one, sessions in zip(self.crew, self._sessions, strict=True):
+            sessions.go_on(self.state.sessions.get(one.agent, Session()))
         self.turn = 0
-        self.calls = Calls(settings.max_calls_per_hour)
-        self.breaker = breaker.Breaker()
-        self.uncounted = 0
         self._random = random.Random(journal.paths.run_id)
         self._take_turn(0)
-        self.gates = Gates(plan, supervisor, self.emit, self._show_check)
+        self.gates = Gates(plan, supervisor, self.emit, self._show_check, past.first if past else None)
+        if past is not None:
+            self.gates.baseline = past.baseline
+            self.gates.notes = list(self.state.notes)
+            self.gates.trespassed = set(self.state.trespassed)
 
     # -- the whole
 
     def go(self) -> int:
         self.emit([self._start_event()])
         try:
-            step = None if self.gates.take_baseline() else self._stopped()
+            step = self._go_on(self.past) if self.past else None
+            if step is None and not self.gates.take_baseline():
+                step = self._stopped()
             while step is None:
                 step = self._iterate()
         except RalphError as error:
             step = Step(End.FAILED, str(error))  # the run has begun: how it ended belongs into its journal
         return self._end(step)
 
+    def _go_on(self, past: Past) -> Step | None:
+        """What is left to do of the past: the iteration that was cut short, a limit that is reached, a wait."""
+        state = self.state
+        if past.cut is not None:
+            state.iteration = past.cut
+            state.uncounted += 1
+            lost = resume.lost(past, self.journal.paths, self.crew, self.markers)
+            state.usage = add_usage(state.usage, lost.spent)
+            state.costs.add(lost.cost)
+            state.usage_missing += not lost.usage_seen
+            self.journal.at(past.cut)
+            self.emit([report.cut_short(past.cut, lost, self._standing(None))])
+        reached = used_up(self.limits, state.usage, time.monotonic() - self.started, state.iteration - state.uncounted)
+        if reached is not None:
+            return Step(End.LIMIT, f"{reached}: give it more to go on")
+        if state.wait is not None and state.wait.until > time.time():
+            left = state.wait.until - time.time()
+            return self._between(Step(None, "", msgspec.structs.replace(state.wait, seconds=left)))
+        return self._between(Step(None, ""))
+
+    def _standing(self, wait: waits.Wait | None) -> Standing:
+        """All that another process would need to go on from here."""
+        return msgspec.structs.replace(
+            self.state,
+            elapsed=round(time.monotonic() - self.started, 3),
+            sessions={
+                one.agent: kept
+                for one, sessions in zip(self.crew, self._sessions, strict=True)
+                if (kept := sessions.saved()).id is not None
+            },
+            notes=self.gates.notes,
+            trespassed=sorted(self.gates.trespassed),
+            wait=wait,
+        )
+
     def _iterate(self) -> Step | None:
         """One iteration and what follows from it; None: go on."""
-        self._take_turn(self.rota.choose(time.time()))
-        self.iteration += 1
+        state = self.state
+        self._take_turn(state.rota.choose(time.time()))
+        state.iteration += 1
         notes = list(self.gates.notes)
         finished = self._run_agent()
         verdict = finished.verdict
         trespass = self.gates.trespass(finished.changes)
         rejected = (trespass or self.gates.reject()) if verdict.completed else None
         limit = self._limit(finished)
-        if limit is None:
-            self.failures = self.failures + 1 if is_failure(verdict, trespass) else 0
-            self.claims = self.claims + 1 if verdict.completed and rejected is None else 0
-            if not self.claims:  # who only confirms that all is done has nothing left to change
-                seen = breaker.observed(self.iteration, verdict, finished.changes, finished.seen.answer)
-                self.breaker = self.breaker.after(seen, self.policy.thresholds)
+        by_user = finished.ended.kind is EndKind.STOPPED and self.stop.kind is not None
+        counted = limit is None and not by_user
+        if counted:
+            state.failures = state.failures + 1 if is_failure(verdict, trespass) else 0
+            state.claims = state.claims + 1 if verdict.completed and rejected is None else 0
+            if not state.claims:  # who only confirms that all is done has nothing left to change
+                seen = breaker.observed(state.iteration, verdict, finished.changes, finished.seen.answer)
+                state.breaker = state.breaker.after(seen, self.policy.thresholds)
         else:
-            self.uncounted += 1
-            self.gates.notes = [*notes, *self.gates.notes]  # nobody has read them
+            state.uncounted += 1
+            self.gates.notes = [*notes, *self.gates.notes]  # nobody has acted on them
         facts = Facts(
-            iteration=self.iteration,
+            iteration=state.iteration,
             verdict=verdict,
             rejected=rejected,
             trespass=trespass,
-            claims_in_a_row=self.claims,
-            failures_in_a_row=self.failures,
-            usage=self.usage,
+            claims_in_a_row=state.claims,
+            failures_in_a_row=state.failures,
+            usage=state.usage,
             elapsed=time.monotonic() - self.started,
             checks=len(self.gates.commands),
-            uncounted=self.uncounted,
+            uncounted=state.uncounted,
             now=time.time(),
             limit=limit,
-            breaker=self.breaker,
+            breaker=state.breaker,
         )
         step = self._stopped() or decide(facts, self.policy)
-        counted = limit is None
-        self.emit([report.iteration_end(finished, step, self._capabilities, self.breaker, counted=counted)])
+        standing = self._standing(step.wait)
+        self.emit([report.iteration_end(finished, step, self._capabilities, standing, counted=counted)])
         return self._between(step)
 
     def _limit(self, finished: Finished) -> waits.Limit | None:
@@ -160,15 +203,15 @@ class Loop:
         verdict, seen, now = finished.verdict, finished.seen, time.time()
         told = seen.error is not None or (seen.result is not None and seen.result.get("ok") is False)
         if not waits.is_limit(verdict, told=told):
-            self.rota = self.rota.worked(self.turn)
+            self.state.rota = self.state.rota.worked(self.turn)
             return None
-        self.rota, limit = self.rota.limited(
+        self.state.rota, limit = self.state.rota.limited(
             self.turn,
             self.policy.patience,
             verdict.outcome,
             waits.told_end(verdict.outcome, seen.resets_at, seen.retry_after, now),
             now,
-            iteration=self.iteration,
+            iteration=self.state.iteration,
             jitter=self._random.random(),
         )
         return limit
@@ -190,8 +233,8 @@ class Loop:
         began = time.monotonic()
         if step.wait is not None:
             self._hold(step.wait)
-            self.breaker = self.breaker.cooled_down()
-        slot = self.calls.wait(time.time())
+            self.state.breaker = self.state.breaker.cooled_down()
+        slot = self.state.calls.wait(time.time())
         if slot is not None and self._stopped() is None:
             late = too_late(slot, self.limits, time.monotonic() - self.started)
             if late is not None:
@@ -230,12 +273,12 @@ class Loop:
         base = self._read_prompt()
         text = self._with_notes(launcher.render(base) if launcher else base)
         before = progress.take(self.plan.workdir)
-        prompt_file, *raw = self.journal.begin_iteration(self.iteration, text.encode("utf-8", "surrogateescape"))
+        prompt_file, *raw = self.journal.begin_iteration(self.state.iteration, text.encode("utf-8", "surrogateescape"))
         start = report.iteration_start(
-            self.iteration, self._maximum, text, self.prompt.shown, self.plan, relief=self.turn > 0
+            self.state.iteration, self._maximum, text, self.prompt.shown, self.plan, relief=self.turn > 0
         )
         self.emit([start])
-        self.calls = self.calls.called(time.time())
+        self.state.calls = self.state.calls.called(time.time())
         own = launcher.adapter(text) if launcher else None
         adapter = SafeAdapter(own or registry.create(self.plan.transcript, prompt=text))
         reader = self.plan.reader(self.markers)
@@ -243,7 +286,7 @@ class Loop:
         told = self.sessions.told if ticket.resume and usage_is_cumulative(self.plan) else None
         seen = Observation(reader or self.markers, self.cost_of, told)
         recorder = Recorder(adapter, seen, (raw[0], raw[1]), self.emit, pty=self._pty)
-        recorder.budget = (self.limits, self.usage, self.started)
+        recorder.budget = (self.limits, self.state.usage, self.started)
         recorder.on_tick = lambda: self.screen.status(self._status(recorder))
         launch = self.plan.launch(text, prompt_file, ticket.session, resume=ticket.resume)
         environment = self._child_env(prompt_file) | launch.env
@@ -257,9 +300,9 @@ class Loop:
             recorder.add(launcher.finish(prompt_file.parent, ended, seen))
         if ended.kind is EndKind.NOT_STARTED and not self.plan.workdir.is_dir():
             raise RunError(f"the working directory is gone: {self.plan.workdir}")
-        self.usage = add_usage(self.usage, seen.spent)
-        self.costs.add(seen.cost)
-        self.usage_missing += not seen.usage_seen
+        self.state.usage = add_usage(self.state.usage, seen.spent)
+        self.state.costs.add(seen.cost)
+        self.state.usage_missing += not seen.usage_seen
         verdict = judge(ended, seen, structured=adapter.structured)
         if self.plan.session_mode is not SessionMode.FRESH:
             stdout = prompt_file.with_name("stdout.raw")
@@ -272,7 +315,7 @@ class Loop:
         if advice:
             self.note(advice)
         return Finished(
-            self.iteration, verdict, ended, seen, progress.compare(before, progress.take(self.plan.workdir))
+            self.state.iteration, verdict, ended, seen, progress.compare(before, progress.take(self.plan.workdir))
         )
 
     def _read_prompt(self) -> str:
@@ -284,7 +327,7 @@ class Loop:
                 failure = error
                 if self.stop.wait(0.2):
                     break
-        raise RunError(f"iteration {self.iteration} cannot start: {failure}")
+        raise RunError(f"iteration {self.state.iteration} cannot start: {failure}")
 
     def _with_notes(self, prompt: str) -> str:
         if not self.gates.notes:
@@ -299,7 +342,7 @@ class Loop:
         return env | {
             "RALPH_RUN_ID": self.journal.paths.run_id,
             "RALPH_RUN_DIR": str(self.journal.paths.root),
-            "RALPH_ITERATION": str(self.iteration),
+            "RALPH_ITERATION": str(self.state.iteration),
             "RALPH_CURRENT_PROMPT": str(prompt_file),
             "PWD": str(self.plan.workdir),
         }
@@ -313,13 +356,13 @@ class Loop:
         if recorder.looks_like_rtf1:
             self.note("this output looks like RTF1; --transcript rtf1 would understand it")
         if (
-            self.iteration == 1
+            self.state.iteration == 1
             and self.limits.cost
             and recorder.observation.cost.usd is None
             and not self.plan.cost_gap
         ):
             self.note(costs.not_enforced(recorder.observation.usage.model or self.plan.settings.model))
-        if self.iteration == 1 and self.limits.tokens and known_total(recorder.observation.usage) is None:
+        if self.state.iteration == 1 and self.limits.tokens and known_total(recorder.observation.usage) is None:
             self.note("--max-tokens cannot be enforced: this agent did not report its tokens")
 
     # -- telling
@@ -337,9 +380,9 @@ class Loop:
 
     def _status(self, recorder: Recorder) -> Status:
         now = time.monotonic()
-        usage = add_usage(self.usage, recorder.observation.spent)
+        usage = add_usage(self.state.usage, recorder.observation.spent)
         return Status(
-            iteration=self.iteration,
+            iteration=self.state.iteration,
             maximum=self._maximum,
             elapsed=now - self.started,
             silent=now - recorder.last_output,
@@ -351,19 +394,19 @@ class Loop:
 
     def _show_check(self, command: str, seconds: float) -> None:
         now = time.monotonic() - self.started
-        self.screen.status(Status(self.iteration, self._maximum, now, seconds, None, None, 0, None, command))
+        self.screen.status(Status(self.state.iteration, self._maximum, now, seconds, None, None, 0, None, command))
 
     def _show_wait(self, why: str, left: float) -> None:
         now = time.monotonic() - self.started
-        self.screen.status(Status(self.iteration, self._maximum, now, left, None, None, 0, None, waiting=why))
+        self.screen.status(Status(self.state.iteration, self._maximum, now, left, None, None, 0, None, waiting=why))
 
     @property
     def _maximum(self) -> int:
         """The number that the last iteration can have: those that ran into limits do not count."""
-        return self.limits.iterations + self.uncounted if self.limits.iterations else 0
+        return self.limits.iterations + self.state.uncounted if self.limits.iterations else 0
 
     def _start_event(self) -> Meta:
-        return report.run_start(self.plan, self.journal.paths.run_id, self.limits)
+        return report.run_start(self.plan, self.journal.paths.run_id, self.limits, self.past)
 
     def _end(self, step: Step) -> int:
         assert step.end is not None
@@ -371,12 +414,12 @@ class Loop:
             progress.compare(self.gates.first, progress.take(self.plan.workdir)) if self.plan.workdir.is_dir() else None
         )
         facts: dict[str, Any] = {
-            "iterations": self.iteration,
-            "uncounted": self.uncounted,
+            "iterations": self.state.iteration,
+            "uncounted": self.state.uncounted,
             "seconds": time.monotonic() - self.started,
-            "usage": self.usage,
-            "usage_missing": self.usage_missing,
-            "costs": self.costs,
+            "usage": self.state.usage,
+            "usage_missing": self.state.usage_missing,
+            "costs": self.state.costs,
         }
         code = EXIT_CODES[step.end]
         self.emit([report.run_end(step, code, facts, changes, self.journal.paths, self.plan.workdir)])

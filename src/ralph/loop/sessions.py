@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.launch import SessionMode
+from ralph.loop.standing import Session
 from ralph.transcripts.events import decode_json
 
 if TYPE_CHECKING:
@@ -40,6 +41,17 @@ class Sessions:
         #: the usage that the agent told last, of the session that is gone on with
         self.told: Usage | None = None
         self._since = time.monotonic() if now is None else now
+
+    def saved(self) -> Session:
+        """As it can be written down: times of the day outlive the process."""
+        age = time.monotonic() - self._since
+        return Session(self._session, round(time.time() - age, 3), self.told) if self._session else Session()
+
+    def go_on(self, session: Session) -> None:
+        """With one of another process."""
+        if session.id is not None and self._mode is not SessionMode.FRESH:
+            self._session, self.told = session.id, session.told
+            self._since = time.monotonic() - max(0.0, time.time() - session.since)
 
     def next(self, now: float | None = None) -> Ticket:
         if self._mode is SessionMode.FRESH:

@@ -21,6 +21,7 @@ class Kind(StrEnum):
     UNKNOWN = "unknown"
     # written by ralph itself
     RUN_START = "run_start"
+    RUN_RESUME = "run_resume"
     ITERATION_START = "iteration_start"
     ITERATION_END = "iteration_end"
     VERIFY = "verify"
@@ -35,6 +36,7 @@ class Kind(StrEnum):
 OURS = frozenset(
     {
         Kind.RUN_START,
+        Kind.RUN_RESUME,
         Kind.ITERATION_START,
         Kind.ITERATION_END,
         Kind.VERIFY,

@@ -100,7 +100,7 @@ def _tool_end(name: str, status: ToolStatus, duration_ms: int | None, shown: int
 
 def _meta(fields: dict[str, Any]) -> list[tuple[str, str]]:
     match fields.get("kind"):
-        case Kind.RUN_START:
+        case Kind.RUN_START | Kind.RUN_RESUME:
             return _run_start(fields)
         case Kind.ITERATION_START:
             of = f" of {fields['max']}" if fields.get("max") else ""
@@ -146,8 +146,11 @@ def _meta(fields: dict[str, Any]) -> list[tuple[str, str]]:
 def _run_start(fields: dict[str, Any]) -> list[tuple[str, str]]:
     version = f" {fields['version']}" if fields.get("version") else ""
     cwd = fields.get("cwd")
+    past = ""
+    if fields.get("kind") == Kind.RUN_RESUME:
+        past = f", resumed after iteration {fields.get('iterations')} (it had ended: {fields.get('after')})"
     return [
-        ("HEAD", f"ralph run {fields.get('run')}"),
+        ("HEAD", f"ralph run {fields.get('run')}{past}"),
         (
             "SYS",
             f"agent {fields.get('agent')}{version} · transcript {fields.get('transcript')} · in {cwd}",
@@ -164,8 +167,10 @@ def _iteration_end(fields: dict[str, Any]) -> list[tuple[str, str]]:
     what = str(fields.get("outcome"))
     if fields.get("outcome") != "ok":
         what += f": {fields.get('why')}"
-    took = _time(fields.get("seconds"))
-    lines.append(("RALPH", f"iteration {fields.get('n')} {what} · {took} · {fields.get('progress')}"))
+    facts = [f"iteration {fields.get('n')} {what}"]
+    if "seconds" in fields:  # not of one that was cut short
+        facts += [_time(fields["seconds"]), str(fields.get("progress"))]
+    lines.append(("RALPH", " · ".join(facts)))
     lines.append(("RALPH", f"→ {fields.get('next')}"))
     return lines
 

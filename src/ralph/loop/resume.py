@@ -1,0 +1,138 @@
+"""What a journal tells of a run that is to be gone on with."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ralph.errors import UsageError
+from ralph.journal.reader import records
+from ralph.loop import costs
+from ralph.loop.observe import Observation
+from ralph.loop.progress import Snapshot
+from ralph.loop.sessions import usage_is_cumulative
+from ralph.loop.standing import Standing, restored
+from ralph.runners.framing import LineFramer
+from ralph.transcripts import registry
+from ralph.transcripts.events import Meta, TranscriptEvent, UsageEvent
+from ralph.transcripts.meta import Kind
+from ralph.transcripts.safe import SafeAdapter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from ralph.journal.layout import RunPaths
+    from ralph.loop.signals import Markers
+    from ralph.plan import Plan
+
+_CHUNK = 1 << 20
+
+
+class Past(msgspec.Struct, frozen=True):
+    """A run up to now."""
+
+    standing: Standing
+    #: the tree before the run; None if that was not written down
+    first: Snapshot | None
+    #: how each check was before the run
+    baseline: dict[str, bool]
+    #: the iteration that began and has no end, and whose it was
+    cut: int | None = None
+    cut_agent: str = ""
+    #: the usage that was recorded of it
+    cut_usage: tuple[UsageEvent, ...] = ()
+    #: how the run ended; None: it died
+    end: str | None = None
+    #: what was being written when it died
+    torn: str = ""
+
+
+def read(paths: RunPaths) -> Past:
+    """Everything that the journal knows. UsageError if it is not one of a run that can be gone on with."""
+    standing = Standing()
+    baseline: dict[str, bool] = {}
+    cut: int | None = None
+    agent = ""
+    usage: list[UsageEvent] = []
+    end: str | None = None
+    begun = marked = last = 0.0
+    for record in records(paths):
+        last = record.stamp.time
+        event = record.event
+        if isinstance(event, UsageEvent):
+            usage.append(event)
+        if not isinstance(event, Meta):
+            continue
+        fields = event.meta
+        match fields.get("kind"):
+            case Kind.RUN_START | Kind.RUN_RESUME:
+                begun, marked, end = last, 0.0, None
+            case Kind.VERIFY if fields.get("baseline"):
+                baseline[str(fields.get("command"))] = fields.get("ok") is True
+            case Kind.ITERATION_START:
+                cut, agent, usage = int(fields["n"]), str(fields.get("agent")), []
+            case Kind.ITERATION_END:
+                cut, marked = None, last
+                try:
+                    standing = restored(fields)
+                except (KeyError, msgspec.ValidationError):
+                    raise UsageError(
+                        f"run {paths.run_id} was written by a version of ralph that did not keep what is needed to "
+                        "go on with it; start a new run"
+                    ) from None
+            case Kind.RUN_END:
+                end = str(fields.get("end"))
+    if not begun:
+        raise UsageError(f"run {paths.run_id} died before it began; start a new run")
+    # The time since the last number that was written down is known from the clock of the records alone.
+    standing.elapsed += max(0.0, last - (marked or begun))
+    return Past(standing, _first(paths), baseline, cut, agent, tuple(usage), end)
+
+
+def lost(past: Past, paths: RunPaths, crew: tuple[Plan, ...], markers: Markers) -> Observation:
+    """What the iteration that was cut short had come to: its usage is spent, and the agent's session may be of use.
+
+    The raw bytes know more than the events, as they are written first.
+    """
+    assert past.cut is not None
+    plan = next((one for one in crew if one.agent == past.cut_agent), None)
+    session = past.standing.sessions.get(past.cut_agent)
+    told = session.told if plan and session and usage_is_cumulative(plan) else None
+    seen = Observation(markers, costs.pricing(plan) if plan else None, told)
+    if plan is None or plan.launcher is not None:  # whose output other conventions' code has a hand in
+        seen.feed(list(past.cut_usage))
+        return seen
+    folder = paths.iteration(past.cut)
+    prompt = None
+    with suppress(OSError):
+        prompt = (folder / "prompt.md").read_text("utf-8", "surrogateescape")
+    adapter = SafeAdapter(registry.create(plan.transcript, prompt=prompt))
+    for events in _events(folder / "stderr.raw", adapter.feed_stderr):
+        seen.feed(events)
+    for events in _events(folder / "stdout.raw", adapter.feed):
+        seen.feed(events)
+    seen.feed(adapter.flush())
+    return seen
+
+
+def _events(raw: Path, feed: Callable[[str], list[TranscriptEvent]]) -> Iterator[list[TranscriptEvent]]:
+    framer = LineFramer()
+    try:
+        with raw.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                yield [event for line in framer.feed(chunk) for event in feed(line)]
+    except FileNotFoundError:  # it died before the agent was started
+        return
+    yield [event for line in framer.flush() for event in feed(line)]
+
+
+def _first(paths: RunPaths) -> Snapshot | None:
+    import json
+
+    try:
+        return msgspec.convert(json.loads(paths.baseline.read_bytes()), Snapshot)
+    except (OSError, ValueError, msgspec.ValidationError):
+        return None
