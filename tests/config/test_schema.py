@@ -64,6 +64,8 @@ GOOD = [
     "event_loop:\n  max_runtime_seconds: 14400\n  prompt: hello\n",
     "adapters:\n  claude:\n    enabled: false\n    timeout: 5m\n  codex:\n",
     "hats:\n  builder: {name: x}\ntui: {prefix_key: a}\nverbose: true\n",
+    "exclusive: no\n",
+    "exclusive: false\n",
     "sleep: 0\nidle_timeout: 250ms\nwall_timeout: 2.5\nmax_runtime: 1h 30 m\n",
 ]
 BAD = [
@@ -74,6 +76,7 @@ BAD = [
     "confirmations: 0\n",
     "ui: fancy\n",
     "pty: 'yes'\n",
+    "exclusive: sometimes\n",
     "verify: 3\n",
     "verify: [3]\n",
     "sleep: banana\n",

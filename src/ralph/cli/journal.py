@@ -13,14 +13,14 @@ from ralph.config.durations import format_duration
 from ralph.config.settings import Ui
 from ralph.errors import UsageError
 from ralph.journal import reader
-from ralph.journal.lock import is_locked
+from ralph.journal.alive import is_alive
 from ralph.transcripts.meta import Kind
 from ralph.ui.render import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ralph.journal.layout import RunPaths, StatePaths
+    from ralph.journal.layout import RunPaths
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _BATCH = 500
@@ -37,7 +37,7 @@ def runs_command(as_json: bool, cwd: str | None) -> None:
     state = reader.find_state(working_directory(cwd))
     runs = reader.list_runs(state)
     for paths in runs:
-        row = _summary(state, paths, newest=paths == runs[-1])
+        row = _summary(paths)
         if as_json:
             click.echo(msgspec.json.encode(row).decode())
         else:
@@ -50,13 +50,13 @@ def runs_command(as_json: bool, cwd: str | None) -> None:
         click.echo("no runs yet")
 
 
-def _summary(state: StatePaths, paths: RunPaths, *, newest: bool) -> dict[str, Any]:
+def _summary(paths: RunPaths) -> dict[str, Any]:
     facts = reader.run_facts(paths)
     end = reader.last_meta(paths, Kind.RUN_END)
     iterations = sum(1 for _ in (paths.root / "iterations").glob("[0-9]*"))
     if end is not None:
         status, reason, seconds = str(end.get("end")), str(end.get("reason")), end.get("seconds")
-    elif newest and is_locked(state.lock):
+    elif is_alive(paths):
         status, reason, seconds = "running", "", time.time() - float(facts.get("started", time.time()))
     else:
         status, reason, seconds = (
@@ -100,14 +100,9 @@ def show_command(
     _Player(as_json=as_json, iteration=iteration).play(reader.records(paths))
     if not as_json and reader.last_meta(paths, Kind.RUN_END) is None:
         click.echo(
-            "(this run is going on)" if _going(state, paths) else "(this run was cut short: it has no summary)",
+            "(this run is going on)" if is_alive(paths) else "(this run was cut short: it has no summary)",
             err=True,
         )
-
-
-def _going(state: StatePaths, paths: RunPaths) -> bool:
-    """Only the newest run can be the one that holds the lock."""
-    return is_locked(state.lock) and paths == reader.list_runs(state)[-1]
 
 
 def _show_raw(paths: RunPaths, iteration: int | None, name: str) -> None:
@@ -154,7 +149,7 @@ def tail_command(run: str | None, follow: bool, count: int, as_json: bool, cwd: 
         batch = list(follower.read())
         if batch:
             player.play(batch)
-        elif not _going(state, paths):
+        elif not is_alive(paths):
             player.play(follower.read())  # what came between our last look and its end
             if not follower.ended:
                 click.echo("(the run was cut short: it has no summary)", err=True)

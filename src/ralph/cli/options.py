@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ralph.config.settings import BY_NAME, FIELDS, OPTIONS, is_list
+from ralph.config.settings import BY_NAME, FIELDS, OPTIONS, is_list, is_yes_or_no
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ def setting_options(function: F) -> F:
     for option in reversed(OPTIONS):
         if not option.flags:
             continue
-        if FIELDS[option.name].type is bool:
+        if FIELDS[option.name].type is bool and not is_yes_or_no(option.name):
             # What a file switches on, a flag can switch off.
             flags = (*option.flags[:-1], f"{option.flags[-1]}/--no-{option.flags[-1].removeprefix('--')}")
             function = click.option(*flags, option.name, default=None, help=option.help)(function)

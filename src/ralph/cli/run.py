@@ -162,7 +162,7 @@ def execute(plan: Plan, source: PromptSource, shown: Screen | None = None) -> in
     import time
 
     from ralph import trust
-    from ralph.journal.lock import RunLock
+    from ralph.journal.alive import directory_lock, take_over_dead
     from ralph.journal.writer import JournalWriter, new_run_id, prepare_state
     from ralph.loop.run import Loop
     from ralph.runners.process import Supervisor
@@ -176,8 +176,13 @@ def execute(plan: Plan, source: PromptSource, shown: Screen | None = None) -> in
     working_directory(str(plan.workdir))  # what has vanished meanwhile must not be made anew by our own files
     state = prepare_state(plan.workdir)
     run_id = new_run_id(time.time())
-    with RunLock(state.lock) as lock, JournalWriter(state, run_id) as journal, StopSwitch() as stop:
-        lock.claim(run_id)
+    with (
+        directory_lock(state, exclusive=settings.exclusive) as lock,
+        JournalWriter(state, run_id) as journal,
+        StopSwitch() as stop,
+    ):
+        if settings.exclusive:
+            lock.claim(run_id)
         journal.write_run(_facts(plan, source, run_id))
         screen = GuardedScreen(shown or create(settings.ui))
         live = choose(settings.ui) == "rich"
@@ -191,6 +196,8 @@ def execute(plan: Plan, source: PromptSource, shown: Screen | None = None) -> in
                     loop.note(f"warning: {warning}")
                 if source.absent:
                     loop.note(NO_PROMPT)
+                for dead in take_over_dead(state):
+                    loop.note(dead)
                 return loop.go()
         finally:
             screen.close()

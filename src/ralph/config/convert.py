@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ralph.config.durations import parse_duration
-from ralph.config.settings import FIELDS, Option, is_duration, is_list
+from ralph.config.settings import FIELDS, Option, is_duration, is_list, is_yes_or_no
 from ralph.errors import nearest
 
 _YES = frozenset({"1", "true", "yes", "on"})
@@ -25,7 +25,7 @@ def convert(name: str, value: Any, *, strict: bool) -> Any:
     if is_duration(name):
         return parse_duration(value)
     kind = FIELDS[name].type
-    if kind is bool and not strict and isinstance(value, str):
+    if kind is bool and isinstance(value, str) and (not strict or is_yes_or_no(name)):
         value = _truth(value)
     if is_list(name) and isinstance(value, str):
         value = [value]  # one is a list of one
@@ -45,7 +45,7 @@ def expected(name: str, value: Any = None) -> str:
         choices = [member.value for member in kind]
         return f"one of {', '.join(choices)}" + (nearest(value, choices) if isinstance(value, str) else "")
     if kind is bool:
-        return "true or false"
+        return "yes or no" if is_yes_or_no(name) else "true or false"
     if is_list(name):
         return "a list of texts"
     base = getattr(kind, "__origin__", kind)

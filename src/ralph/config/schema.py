@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ralph.config.settings import FIELDS, NOT_ACTED_ON, OPTIONS, default, is_duration, is_list
+from ralph.config.settings import FIELDS, NOT_ACTED_ON, OPTIONS, default, is_duration, is_list, is_yes_or_no
 
 _DURATION: dict[str, Any] = {
     "anyOf": [
@@ -52,6 +52,8 @@ def _node(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
         return dict(_ADAPTERS)
     if is_list(name):  # one is a list of one
         return {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "string"}]}
+    if is_yes_or_no(name):
+        return {"anyOf": [{"type": "boolean"}, {"enum": ["yes", "no"]}]}
     (node,), components = msgspec.json.schema_components([FIELDS[name].type], ref_template="#/$defs/{name}")
     definitions.update(components)
     return dict(node)

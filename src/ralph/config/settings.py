@@ -127,6 +127,7 @@ class Settings(msgspec.Struct, frozen=True):
     confirmations: Positive = 1
     allowed_paths: tuple[str, ...] = ()
     interactive: bool = False
+    exclusive: bool = True
     ui: Ui = Ui.AUTO
 
 
@@ -468,6 +469,14 @@ OPTIONS: tuple[Option, ...] = (
         ("event_loop.cooldown_delay_seconds",),
         group="Limits",
     ),
+    Option(
+        "exclusive",
+        "Whether this is the only run in its directory; no lets several go on side by side, if all say so "
+        "[default: yes].",
+        ("--exclusive",),
+        "yes|no",
+        group="Limits",
+    ),
     Option("interactive", "Ask between iterations whether to go on.", ("-i", "--interactive"), group="Screen"),
     Option(
         "ui",
@@ -507,6 +516,11 @@ def is_duration(name: str) -> bool:
     kind = FIELDS[name].type
     extra: Any = next((m.extra for m in getattr(kind, "__metadata__", ()) if isinstance(m, Meta)), None)
     return bool(extra and extra.get("duration"))
+
+
+def is_yes_or_no(name: str) -> bool:
+    """A switch that is given in words: `--exclusive=no`, and `exclusive: no`, which is a text in YAML 1.2."""
+    return FIELDS[name].type is bool and BY_NAME[name].metavar is not None
 
 
 def is_list(name: str) -> bool:

@@ -14,8 +14,9 @@ import msgspec
 from ralph import trust
 from ralph.agents import registry
 from ralph.config.settings import Ui
+from ralph.journal.alive import holders
 from ralph.journal.layout import StatePaths
-from ralph.journal.lock import is_locked
+from ralph.journal.lock import holder_of, is_locked
 from ralph.prices import Prices, package_installed
 from ralph.programs import which
 from ralph.ui.screen import choose
@@ -86,13 +87,11 @@ def disk(workdir: Path) -> Check:
 
 
 def other_run(workdir: Path) -> Check:
-    lock = StatePaths(workdir).lock
-    if not is_locked(lock):
+    state = StatePaths(workdir)
+    holder = holders(state)
+    if not holder and not is_locked(state.lock):
         return Check("other run", State.OK, "none is going on here", {"running": False})
-    try:
-        holder = lock.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        holder = ""
+    holder = holder or holder_of(state.lock)
     text = f"one is going on here ({holder or 'its process is not known'}); `ralph tail -f` shows it"
     return Check("other run", State.PROBLEM, text, {"running": True, "holder": holder})
 

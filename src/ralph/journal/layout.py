@@ -34,6 +34,16 @@ class RunPaths(msgspec.Struct, frozen=True):
         """The picture of the working tree before the run."""
         return self.root / "baseline.json"
 
+    @property
+    def lock(self) -> Path:
+        """Held as long as the run's process lives."""
+        return self.root / "lock"
+
+    @property
+    def control(self) -> Path:
+        """What other terminals ask of the run."""
+        return self.root / "control"
+
     def iteration(self, number: int) -> Path:
         return self.root / "iterations" / f"{number:04d}"
 

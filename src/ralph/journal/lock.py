@@ -1,22 +1,31 @@
-"""One run a directory. The lock is the kernel's, so that of a dead process is never in the way."""
+"""One run a directory, one process a run. A lock is the kernel's, so that of a dead process is never in the way.
+
+A process that ends in order empties its lock file. One that is neither held nor empty belonged to a process that died.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from ralph.errors import RunError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from types import TracebackType
 
 
 class RunLock:
-    def __init__(self, path: Path) -> None:
+    """`shared`: for those who share it, several may hold it. `holders` tells who has it, if its file does not."""
+
+    def __init__(self, path: Path, *, shared: bool = False, holders: Callable[[], str] = lambda: "") -> None:
         self._path = path
+        self._how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        self._holders = holders
         self._fd = -1
 
     def __enter__(self) -> Self:
@@ -25,11 +34,12 @@ class RunLock:
         except OSError as error:
             raise RunError(f"the journal cannot be written: {self._path}: {error.strerror}") from None
         if not self._take():
-            holder = os.pread(self._fd, 200, 0).decode("utf-8", "replace").strip()
+            holder = self._holders() or _said(self._fd)
             os.close(self._fd)
             raise UsageError(
                 f"a run is already going in this directory ({holder or 'its process is not known'}).\n"
-                "  Wait for it or stop it; `ralph tail -f` shows what it is doing."
+                "  Wait for it or stop it (`ralph stop`); `ralph tail -f` shows what it is doing.\n"
+                "  Runs that do not get in each other's way can go on side by side: --exclusive=no, for all of them."
             )
         return self
 
@@ -37,7 +47,7 @@ class RunLock:
         """Tries for a moment: somebody who only looks whether it is held holds it for an instant, too."""
         for attempt in range(20):
             try:
-                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._fd, self._how | fcntl.LOCK_NB)
             except BlockingIOError:
                 time.sleep(0.001 * attempt)
             else:
@@ -55,11 +65,45 @@ class RunLock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._how == fcntl.LOCK_EX:  # nobody else holds it: an end in order leaves no name
+            with suppress(OSError):
+                os.ftruncate(self._fd, 0)
         os.close(self._fd)
 
 
+def take_over(path: Path) -> str | None:
+    """What a process that died left in its lock file, which is emptied; None if there is nothing, or it is alive."""
+    try:
+        if not path.stat().st_size:
+            return None
+        fd = os.open(path, os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        said = _said(fd)
+        os.ftruncate(fd, 0)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    return said or None
+
+
+def holder_of(path: Path) -> str:
+    """What the holder of a lock wrote into it."""
+    try:
+        return path.read_bytes()[:200].decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def _said(fd: int) -> str:
+    return os.pread(fd, 200, 0).decode("utf-8", "replace").strip()
+
+
 def is_locked(path: Path) -> bool:
-    """Whether somebody holds the lock now."""
+    """Whether somebody holds the lock for himself now."""
     try:
         fd = os.open(path, os.O_RDWR)
     except OSError:

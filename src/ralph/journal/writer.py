@@ -13,6 +13,7 @@ import msgspec
 
 from ralph.errors import RunError
 from ralph.journal.layout import RunPaths, StatePaths
+from ralph.journal.lock import RunLock
 from ralph.transcripts.events import TranscriptEvent, encode_lines
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ class JournalWriter:
                 self._seq, self.torn = _mend(self.paths.events)
         except OSError as error:
             raise _journal_error(self.paths.root, error) from None
+        self._lock = RunLock(self.paths.lock).__enter__()
+        self._lock.claim(run_id)
         self._events = Appender(self.paths.events)
         self._point_here(state)
 
@@ -74,6 +77,7 @@ class JournalWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._events.close()
+        self._lock.__exit__(kind, error, trace)
 
     def write_run(self, facts: dict[str, Any]) -> None:
         """run.json; anew when the run is gone on with."""

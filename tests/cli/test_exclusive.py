@@ -1,0 +1,77 @@
+"""One run a directory, unless all of them say that they do not mind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from processes import eventually
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from going import Going
+
+    Ralph = Callable[..., subprocess.CompletedProcess[str]]
+    Start = Callable[..., Going]
+
+WAIT = "echo started; while [ ! -e .git/go ]; do sleep 0.05; done; echo '<promise>COMPLETE</promise>'"
+SHARED = "--exclusive=no"
+
+
+def test_two_go_on_side_by_side_and_each_is_told_by_itself(ralph: Ralph, start: Start, repo: Path) -> None:
+    first = start("echo started; sleep 600", SHARED)
+    second = start(WAIT, SHARED)
+    first.says("started")
+    second.says("started")
+    listed = ralph("runs").stdout.splitlines()
+    assert [line.split()[:2] for line in listed] == [[first.run_id, "running"], [second.run_id, "running"]]
+    assert "going on" in ralph("show", first.run_id).stderr
+    first.process.kill()
+    first.process.wait()
+    assert eventually(lambda: ralph("runs").stdout.split()[1] == "died")
+    assert [line.split()[1] for line in ralph("runs").stdout.splitlines()] == ["died", "running"]
+    assert "cut short" in ralph("tail", "-f", first.run_id, timeout=20).stderr
+    (repo / ".git" / "go").touch()
+    assert second.ended()[0] == 0
+
+
+@pytest.mark.parametrize(("holding", "coming"), [((), (SHARED,)), ((SHARED,), ()), ((), ())])
+def test_if_one_minds_the_second_is_refused(ralph: Ralph, start: Start, holding: list[str], coming: list[str]) -> None:
+    first = start("echo started; sleep 600", *holding)
+    refused = ralph("run", "1", "--agent-cmd", "cat", *coming)
+    assert refused.returncode == 64
+    assert f"run {first.run_id}, process {first.process.pid}" in refused.stderr
+    assert "--exclusive=no" in refused.stderr
+
+
+@pytest.mark.parametrize("how", ["file", "variable"])
+def test_file_and_variable_say_it_as_well(ralph: Ralph, start: Start, repo: Path, how: str) -> None:
+    start("echo started; sleep 600", SHARED)
+    env = {}
+    if how == "file":
+        (repo / "ralph.yml").write_text("exclusive: no\n")
+    else:
+        env = {"RALPH_EXCLUSIVE": "no"}
+    assert ralph("run", "1", "--agent-cmd", "cat", env=env).returncode == 2
+
+
+def test_the_lock_of_a_dead_process_is_taken_over_and_that_is_said_once(ralph: Ralph, start: Start) -> None:
+    dead = start("echo started; sleep 600")
+    dead.says("started")
+    dead.process.kill()
+    dead.process.wait()
+    said = f"run {dead.run_id}, process {dead.process.pid}, had died"
+    next_one = ralph("run", "1", "--agent-cmd", "cat")
+    assert next_one.returncode == 2
+    assert said in next_one.stdout
+    assert "taken over" in next_one.stdout
+    assert "had died" not in ralph("run", "1", "--agent-cmd", "cat").stdout
+
+
+def test_doctor_sees_those_that_share(ralph: Ralph, start: Start) -> None:
+    first = start("echo started; sleep 600", SHARED)
+    assert first.run_id in ralph("doctor").stdout
