@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help docs setup demo test lint types bench wheel-smoke realcli lock clean
+.PHONY: help docs setup demo test lint types bench load wheel-smoke realcli lock clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ —/'
@@ -30,6 +30,9 @@ types: $(READY)  ## mypy, strict
 
 bench: $(READY)  ## the benchmarks, as ratios
 	$(BIN)/python -m bench
+
+load: $(READY)   ## twenty loops at once, each with an agent that prints 1 MB/s, for two minutes
+	$(BIN)/python -m bench.load $(LOAD_ARGS)
 
 wheel-smoke: $(READY) ## build the wheel, install it in a clean venv, run the demo with it
 	sh tools/wheel-smoke.sh "$(BIN)/python"
