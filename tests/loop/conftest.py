@@ -55,8 +55,10 @@ class Ran:
 
     @property
     def end(self) -> dict[str, Any]:
-        (end,) = self.metas("run_end")
-        return end
+        """The last one: a run that is gone on with ends again."""
+        ends = self.metas("run_end")
+        assert len(ends) <= 1 + len(self.metas("run_resume"))
+        return ends[-1]
 
     def prompt(self, iteration: int) -> str:
         return (self.root / "iterations" / f"{iteration:04d}" / "prompt.md").read_text()

@@ -14,7 +14,6 @@ from ralph.config.settings import Ui
 from ralph.errors import UsageError
 from ralph.journal import reader
 from ralph.journal.alive import is_alive
-from ralph.transcripts.meta import Kind
 from ralph.ui.render import safe
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def runs_command(as_json: bool, cwd: str | None) -> None:
 
 def _summary(paths: RunPaths) -> dict[str, Any]:
     facts = reader.run_facts(paths)
-    end = reader.last_meta(paths, Kind.RUN_END)
+    end = reader.run_end(paths)
     iterations = sum(1 for _ in (paths.root / "iterations").glob("[0-9]*"))
     if end is not None:
         status, reason, seconds = str(end.get("end")), str(end.get("reason")), end.get("seconds")
@@ -98,9 +97,11 @@ def show_command(
         _show_raw(paths, iteration, "stderr.raw" if raw_stderr else "stdout.raw")
         return
     _Player(as_json=as_json, iteration=iteration).play(reader.records(paths))
-    if not as_json and reader.last_meta(paths, Kind.RUN_END) is None:
+    if not as_json and reader.run_end(paths) is None:
         click.echo(
-            "(this run is going on)" if is_alive(paths) else "(this run was cut short: it has no summary)",
+            "(this run is going on)"
+            if is_alive(paths)
+            else f"(this run was cut short: it has no summary; `ralph run --resume {paths.run_id}` goes on with it)",
             err=True,
         )
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ralph.config.filelayer import FileLayer
+    from ralph.journal.layout import RunPaths
+    from ralph.journal.writer import JournalWriter
+    from ralph.loop.resume import Past
     from ralph.plan import Plan
     from ralph.trust import Item
     from ralph.ui.screen import Screen
@@ -34,7 +37,14 @@ if TYPE_CHECKING:
 @click.option("-c", "--config", "config_file", metavar="FILE", help="This ralph.yml, instead of the nearest one.")
 @click.option("--dry-run", is_flag=True, help="Show exactly what would be run, and run nothing.")
 @click.option("--trust", is_flag=True, help="Run this repository's own commands and scripts, this time.")
-def run_command(config_file: str | None, dry_run: bool, trust: bool, **values: Any) -> int:
+@click.option(
+    "--resume",
+    metavar="[RUN]",
+    is_flag=False,
+    flag_value="latest",
+    help="Go on with a run that was killed, stopped or ended at a limit: the newest, or RUN.",
+)
+def run_command(config_file: str | None, dry_run: bool, trust: bool, resume: str | None, **values: Any) -> int:
     """Run an agent in a loop until it is done, at most MAX_ITERATIONS times [default: 100].
 
     The prompt is -p, -P or PROMPT.md. The agent is --agent, --agent-cmd, or the first one that is installed.
@@ -44,6 +54,7 @@ def run_command(config_file: str | None, dry_run: bool, trust: bool, **values: A
     ralph run -p "Fix the tests" --verify "make test"
     ralph run --agent codex --max-cost 5 --max-runtime 8h
     ralph run --agent-cmd "my-agent --yes"    any command; the prompt on stdin
+    ralph run 50 --resume                     go on with the last run, up to iteration 50
 
     What a flag sets, ralph.yml can set (max_cost: 5) and so can the environment (RALPH_MAX_COST=5); `ralph config`
     shows what holds.
@@ -55,11 +66,21 @@ def run_command(config_file: str | None, dry_run: bool, trust: bool, **values: A
 
     if trust:
         os.environ[trusting.VARIABLE] = "1"  # every check sees it; the loop keeps it from the agent
+    flags = given(values)
+    past: RunPaths | None = None
+    if resume is not None:
+        from ralph.cli.resume import recall
+
+        recalled = recall(_start(flags), resume, flags, config_file or os.environ.get("RALPH_CONFIG"))
+        past, flags, config_file = recalled.paths, recalled.flags, recalled.config_file
+        if recalled.complete:
+            click.echo(f"run {past.run_id} is complete already: there is nothing left to do")
+            return 0
     if dry_run:
-        return _dry_run(given(values), config_file)
+        return _dry_run(flags, config_file)
     from ralph.cli.trust import ask
 
-    resolved, workdir = settle(given(values), config_file, ask)
+    resolved, workdir = settle(flags, config_file, ask)
     ask(trusting.items(resolved, workdir))
     plan, source, prompt = _prepare(resolved, workdir)
     if resolved.settings.interactive:
@@ -68,7 +89,7 @@ def run_command(config_file: str | None, dry_run: bool, trust: bool, **values: A
         check_terminal()
     for one in (plan, *plan.relief):
         one.launch(prompt, workdir / "prompt.md")  # what cannot be delivered is an error before the start
-    return execute(plan, source)
+    return execute(plan, source, past=past, config_file=config_file)
 
 
 def _dry_run(flags: dict[str, Any], config_file: str | None) -> int:
@@ -97,7 +118,7 @@ def _dry_run(flags: dict[str, Any], config_file: str | None) -> int:
 
 def settle(flags: dict[str, Any], config_file: str | None, permit: Permit | None = None) -> tuple[Resolved, Path]:
     """All settings, and the directory they send the agent to. `permit` is asked before a file is run to be read."""
-    workdir = working_directory(flags.get("cwd") or os.environ.get("RALPH_CWD"))
+    workdir = _start(flags)
     name = config_file or os.environ.get("RALPH_CONFIG")
     config = Path(os.path.abspath(Path(name).expanduser())) if name else None  # noqa: PTH100 - links stay as named
     layer, follows, notes = _dialect(workdir, flags, config, permit)
@@ -107,6 +128,10 @@ def settle(flags: dict[str, Any], config_file: str | None, permit: Permit | None
     if base is not None:  # it stands in a file
         workdir = working_directory(str(base / Path(resolved.settings.cwd or ".").expanduser()))
     return resolved, workdir
+
+
+def _start(flags: dict[str, Any]) -> Path:
+    return working_directory(flags.get("cwd") or os.environ.get("RALPH_CWD"))
 
 
 def _dialect(
@@ -157,7 +182,14 @@ def working_directory(cwd: str | None) -> Path:
     return Path(os.path.abspath(workdir))  # noqa: PTH100 - symlinks stay as the user named them
 
 
-def execute(plan: Plan, source: PromptSource, shown: Screen | None = None) -> int:
+def execute(
+    plan: Plan,
+    source: PromptSource,
+    shown: Screen | None = None,
+    *,
+    past: RunPaths | None = None,
+    config_file: str | None = None,
+) -> int:
     """Everything from here on is recorded. `shown` is another screen than that of the settings."""
     import time
 
@@ -175,21 +207,24 @@ def execute(plan: Plan, source: PromptSource, shown: Screen | None = None) -> in
     trust.require(trust.items(plan.resolved, plan.workdir))
     working_directory(str(plan.workdir))  # what has vanished meanwhile must not be made anew by our own files
     state = prepare_state(plan.workdir)
-    run_id = new_run_id(time.time())
+    run_id = past.run_id if past else new_run_id(time.time())
     with (
         directory_lock(state, exclusive=settings.exclusive) as lock,
-        JournalWriter(state, run_id) as journal,
+        JournalWriter(state, run_id, again=past is not None) as journal,
         StopSwitch() as stop,
     ):
         if settings.exclusive:
             lock.claim(run_id)
-        journal.write_run(_facts(plan, source, run_id))
+        known = _known(past, journal) if past else None
+        journal.write_run(_facts(plan, source, run_id, past, config_file))
         screen = GuardedScreen(shown or create(settings.ui))
         live = choose(settings.ui) == "rich"
         try:
             with Supervisor(stop, tick=0.2 if live else 1.0) as supervisor:
                 ask = asker(screen, stop) if settings.interactive else None
-                loop = Loop(plan, source, journal, screen, supervisor, stop, ask)
+                loop = Loop(plan, source, journal, screen, supervisor, stop, ask, known)
+                if known is None or known.first is None:
+                    journal.write_baseline(loop.gates.first)
                 if plan.resolved.follows:
                     loop.note(plan.resolved.follows)
                 for warning in plan.resolved.warnings:
@@ -203,19 +238,33 @@ def execute(plan: Plan, source: PromptSource, shown: Screen | None = None) -> in
             screen.close()
 
 
-def _facts(plan: Plan, source: PromptSource, run_id: str) -> dict[str, Any]:
-    """run.json: enough to know later what was run, and how."""
+def _known(past: RunPaths, journal: JournalWriter) -> Past:
+    """Of a run that is gone on with. `journal` has it locked: nobody else writes to it any more."""
+    from ralph.loop import resume
+
+    return msgspec.structs.replace(resume.read(past), torn=journal.torn.decode("utf-8", "replace"))
+
+
+def _facts(
+    plan: Plan, source: PromptSource, run_id: str, past: RunPaths | None, config_file: str | None
+) -> dict[str, Any]:
+    """run.json: enough to know later what was run, and how, and to go on with it."""
     import sys
     import time
 
     from ralph import __version__
+    from ralph.journal import reader
+
+    before = reader.run_facts(past) if past else {}
+    now = time.time()
 
     resolved: Resolved = plan.resolved
     return {
         "run": run_id,
         "ralph": __version__,
         "python": sys.version.split()[0],
-        "started": time.time(),
+        "started": before.get("started", now),
+        **({"resumed": [*before.get("resumed", []), now]} if past else {}),
         "pid": os.getpid(),
         "cwd": str(plan.workdir),
         "agent": plan.agent,
@@ -223,9 +272,12 @@ def _facts(plan: Plan, source: PromptSource, run_id: str) -> dict[str, Any]:
         "argv": [*plan.base, *([plan.template] if plan.template else [])],
         "prompt_delivery": plan.delivery,
         "prompt_from": source.shown,
+        "prompt_path": str(source.path) if source.path else None,
+        "prompt_text": source.text if source.text is not None and plan.settings.prompt is None else None,
         "transcript": plan.transcript,
         "settings": msgspec.to_builtins(plan.settings),
         "origins": resolved.origins,
+        "config": str(Path(config_file).absolute()) if config_file else None,
         "config_files": [str(f) for f in resolved.files],
         "credentials": plan.credentials,
     }

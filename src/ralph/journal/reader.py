@@ -92,8 +92,14 @@ def run_facts(paths: RunPaths) -> dict[str, Any]:
     return facts
 
 
-def last_meta(paths: RunPaths, kind: Kind, tail: int = 1 << 16) -> dict[str, Any] | None:
-    """The newest meta event of a kind among the last bytes of a run: at least those of its last whole line."""
+def run_end(paths: RunPaths) -> dict[str, Any] | None:
+    """The summary of a run, unless it died or was gone on with."""
+    found = last_meta(paths, Kind.RUN_END, Kind.RUN_RESUME)
+    return found if found and found.get("kind") == Kind.RUN_END else None
+
+
+def last_meta(paths: RunPaths, *kinds: Kind, tail: int = 1 << 16) -> dict[str, Any] | None:
+    """The newest meta event of these kinds among the last bytes of a run: at least those of its last whole line."""
     try:
         with paths.events.open("rb") as file:
             size = file.seek(0, 2)
@@ -107,7 +113,7 @@ def last_meta(paths: RunPaths, kind: Kind, tail: int = 1 << 16) -> dict[str, Any
         return None
     for line in reversed(lines):
         record = parse(line) if line.startswith(b'{"seq":') else None
-        if record and isinstance(record.event, Meta) and record.event.meta.get("kind") == kind:
+        if record and isinstance(record.event, Meta) and record.event.meta.get("kind") in kinds:
             return record.event.meta
     return None
 
@@ -130,11 +136,15 @@ class Follower:
                     self._offset += len(line)
                     record = parse(line[:-1])
                     if record is not None:
-                        self.ended = self.ended or _is_end(record)
+                        if isinstance(record.event, Meta):
+                            self._mind(record.event)
                         yield record
         except FileNotFoundError:
             return
 
-
-def _is_end(record: Record) -> bool:
-    return isinstance(record.event, Meta) and record.event.meta.get("kind") == Kind.RUN_END
+    def _mind(self, event: Meta) -> None:
+        match event.meta.get("kind"):
+            case Kind.RUN_END:
+                self.ended = True
+            case Kind.RUN_RESUME:
+                self.ended = False

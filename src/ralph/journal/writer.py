@@ -61,11 +61,11 @@ class JournalWriter:
         try:
             self.paths.root.mkdir(parents=True, mode=0o700, exist_ok=again)
             (self.paths.root / "iterations").mkdir(exist_ok=again)
+            self._lock = RunLock(self.paths.lock).__enter__()
             if again:
                 self._seq, self.torn = _mend(self.paths.events)
         except OSError as error:
             raise _journal_error(self.paths.root, error) from None
-        self._lock = RunLock(self.paths.lock).__enter__()
         self._lock.claim(run_id)
         self._events = Appender(self.paths.events)
         self._point_here(state)

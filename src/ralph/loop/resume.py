@@ -42,6 +42,8 @@ class Past(msgspec.Struct, frozen=True):
     #: the iteration that began and has no end, and whose it was
     cut: int | None = None
     cut_agent: str = ""
+    #: when it began, seconds since the epoch
+    cut_at: float = 0.0
     #: the usage that was recorded of it
     cut_usage: tuple[UsageEvent, ...] = ()
     #: how the run ended; None: it died
@@ -58,7 +60,7 @@ def read(paths: RunPaths) -> Past:
     agent = ""
     usage: list[UsageEvent] = []
     end: str | None = None
-    begun = marked = last = 0.0
+    begun = marked = last = cut_at = 0.0
     for record in records(paths):
         last = record.stamp.time
         event = record.event
@@ -73,7 +75,7 @@ def read(paths: RunPaths) -> Past:
             case Kind.VERIFY if fields.get("baseline"):
                 baseline[str(fields.get("command"))] = fields.get("ok") is True
             case Kind.ITERATION_START:
-                cut, agent, usage = int(fields["n"]), str(fields.get("agent")), []
+                cut, cut_at, agent, usage = int(fields["n"]), last, str(fields.get("agent")), []
             case Kind.ITERATION_END:
                 cut, marked = None, last
                 try:
@@ -88,8 +90,17 @@ def read(paths: RunPaths) -> Past:
     if not begun:
         raise UsageError(f"run {paths.run_id} died before it began; start a new run")
     # The time since the last number that was written down is known from the clock of the records alone.
-    standing.elapsed += max(0.0, last - (marked or begun))
-    return Past(standing, _first(paths), baseline, cut, agent, tuple(usage), end)
+    standing.elapsed += max(0.0, max(last, _last_output(paths, cut)) - (marked or begun))
+    return Past(standing, _first(paths), baseline, cut, agent, cut_at, tuple(usage), end)
+
+
+def _last_output(paths: RunPaths, iteration: int | None) -> float:
+    """When the agent of an iteration was last heard of."""
+    latest = 0.0
+    for name in ("stdout.raw", "stderr.raw") if iteration else ():
+        with suppress(OSError):
+            latest = max(latest, (paths.iteration(iteration or 0) / name).stat().st_mtime)
+    return latest
 
 
 def lost(past: Past, paths: RunPaths, crew: tuple[Plan, ...], markers: Markers) -> Observation:

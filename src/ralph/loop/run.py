@@ -127,6 +127,7 @@ class Loop:
         if past.cut is not None:
             state.iteration = past.cut
             state.uncounted += 1
+            state.calls = state.calls.called(past.cut_at)
             lost = resume.lost(past, self.journal.paths, self.crew, self.markers)
             state.usage = add_usage(state.usage, lost.spent)
             state.costs.add(lost.cost)

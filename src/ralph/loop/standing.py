@@ -58,7 +58,8 @@ def saved(standing: Standing) -> dict[str, Any]:
     """For `iteration_end`, which has the breaker in a field of its own."""
     posts = tuple(msgspec.structs.replace(p, until=min(p.until, _NEVER)) for p in standing.rota.posts)
     rota = msgspec.structs.replace(standing.rota, posts=posts)
-    fields: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(standing, rota=rota, breaker=Breaker()))
+    fields: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(standing, rota=rota))
+    fields.pop("breaker", None)
     return fields
 
 

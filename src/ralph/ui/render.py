@@ -148,7 +148,8 @@ def _run_start(fields: dict[str, Any]) -> list[tuple[str, str]]:
     cwd = fields.get("cwd")
     past = ""
     if fields.get("kind") == Kind.RUN_RESUME:
-        past = f", resumed after iteration {fields.get('iterations')} (it had ended: {fields.get('after')})"
+        how = str(fields.get("after")).replace("_", " ")
+        past = f", gone on with after iteration {fields.get('iterations')} ({how})"
     return [
         ("HEAD", f"ralph run {fields.get('run')}{past}"),
         (

@@ -1,0 +1,82 @@
+"""`ralph run --resume`: the run, and what was said on its command line."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ralph.config.settings import BY_NAME, HOSTED
+from ralph.errors import UsageError
+from ralph.journal import reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralph.journal.layout import RunPaths
+
+#: What `--resume` without a run means.
+LATEST = "latest"
+
+#: Answers to one question: one that is given now stands for all that were given then.
+_QUESTIONS = (
+    frozenset({"agent", "agents", "agent_cmd", "command", "args", "prompt_mode", "prompt_flag", *HOSTED}),
+    frozenset({"prompt", "prompt_file", "plan"}),
+)
+
+
+class Recalled(msgspec.Struct, frozen=True):
+    """A run that is to be gone on with, and the flags that hold for what is left of it."""
+
+    paths: RunPaths
+    flags: dict[str, Any]
+    config_file: str | None
+    #: it is complete already
+    complete: bool
+
+
+def recall(workdir: Path, name: str, flags: dict[str, Any], config_file: str | None) -> Recalled:
+    """What was typed or set then is said again, under what is said now; files are read anew."""
+    state = reader.find_state(workdir)
+    try:
+        paths = reader.find_run(state, name)
+    except UsageError as error:
+        if name.isdigit() and len(name) < len("20260101"):
+            raise UsageError(
+                f"{error}\n  --resume takes a run; a number of iterations goes first: `ralph run {name} --resume`"
+            ) from None
+        raise
+    end = reader.run_end(paths)
+    facts = reader.run_facts(paths)
+    if not facts:
+        raise UsageError(f"run {paths.run_id} died before it began; start a new run")
+    merged = said_then(facts, flags) | flags | {"cwd": str(state.workdir)}
+    return Recalled(
+        paths, merged, config_file or facts.get("config"), complete=end is not None and end.get("end") == "complete"
+    )
+
+
+def said_then(facts: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
+    """The settings that came from the command line or the environment of the run that is gone on with."""
+    origins, settings = facts.get("origins"), facts.get("settings")
+    if not isinstance(origins, dict) or not isinstance(settings, dict):
+        return {}
+    answered = {name for question in _QUESTIONS if question & flags.keys() for name in question}
+    said = {}
+    for name, origin in origins.items():
+        option = BY_NAME.get(name)
+        if option is None or name in answered or name == "cwd" or not isinstance(origin, str):
+            continue
+        typed = origin.startswith("-") or origin == name.upper()
+        set_then = origin in option.all_env and not any(os.environ.get(v) for v in option.all_env)
+        if (typed or set_then) and settings.get(name) is not None:
+            said[name] = settings[name]
+    if "prompt_file" in said:  # as it was found then; what could be read only once was kept
+        text, path = facts.get("prompt_text"), facts.get("prompt_path")
+        if text is not None:
+            del said["prompt_file"]
+            said["prompt"] = text
+        elif path is not None:
+            said["prompt_file"] = path
+    return said
