@@ -238,3 +238,27 @@ def test_a_run_that_is_going_on_cannot_be_resumed(run_rtf1: Run, repo: Path, res
     told = (repo / "second.txt").read_text()
     assert "already going" in told
     assert told.endswith("64\n")
+
+
+def test_what_a_killed_ralph_had_not_read_is_saved(run_rtf1: Run, resume: Run) -> None:
+    pid = 'pid=$(sed -n \'s/.*"pid": *\\([0-9]*\\).*/\\1/p\' "$RALPH_RUN_DIR/run.json")'
+    words = "seq 1 60000; seq 1 1000 >&2"
+    first = "\n".join([pid, "kill -STOP $pid", words, USAGE, "kill -9 $pid", "sleep 30"])
+    dead = run_rtf1("\n".join([once(1, first), once(2, DONE)]))
+    assert dead.code == -9
+    ran = resume()
+    assert (ran.code, ran.end["usage"]["prompt_tokens"]) == (0, 100)
+    out = (ran.root / "iterations" / "0001" / "stdout.raw").read_bytes()
+    assert out.splitlines()[:60000] == [b"%d" % n for n in range(1, 60001)]
+    err = (ran.root / "iterations" / "0001" / "stderr.raw").read_bytes()
+    assert err.splitlines() == [b"%d" % n for n in range(1, 1001)]
+
+
+def test_nobody_works_beside_the_agent_of_a_dead_ralph(run_rtf1: Run, ralph: Ralph, agent: Callable[..., str]) -> None:
+    stubborn = "\n".join(["trap '' TERM", "echo $$ > first.pid", KILL])
+    assert run_rtf1(stubborn).code == -9
+    second = agent('kill -0 "$(cat first.pid)" && echo alive || echo gone', DONE)
+    done = ralph("run", "1", "--agent-cmd", second, "--transcript", "rtf1")
+    assert done.returncode == 0, done.stderr
+    assert "gone" in done.stdout
+    assert "alive" not in done.stdout

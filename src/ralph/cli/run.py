@@ -220,7 +220,8 @@ def execute(
         screen = GuardedScreen(shown or create(settings.ui))
         live = choose(settings.ui) == "rich"
         try:
-            with Supervisor(stop, tick=0.2 if live else 1.0) as supervisor:
+            locks = (lock.fileno(), journal.lock.fileno())
+            with Supervisor(stop, tick=0.2 if live else 1.0, locks=locks) as supervisor:
                 ask = asker(screen, stop) if settings.interactive else None
                 loop = Loop(plan, source, journal, screen, supervisor, stop, ask, known)
                 if known is None or known.first is None:

@@ -5,18 +5,24 @@ A process that ends in order empties its lock file. One that is neither held nor
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import re
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ralph.errors import RunError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
     from types import TracebackType
+
+
+#: How long it takes at most to end what a dead process has left.
+_ENDING = 15.0
 
 
 class RunLock:
@@ -43,13 +49,22 @@ class RunLock:
             )
         return self
 
+    def fileno(self) -> int:
+        return self._fd
+
     def _take(self) -> bool:
-        """Tries for a moment: somebody who only looks whether it is held holds it for an instant, too."""
-        for attempt in range(20):
+        """Tries for a moment: somebody who only looks whether it is held holds it for an instant, too.
+
+        If its process is dead, what that has left is being ended just now: this takes a grace.
+        """
+        attempt = 0
+        end = time.monotonic() + _ENDING
+        while attempt < 20 or (_left_by_the_dead(_said(self._fd) or self._holders()) and time.monotonic() < end):
             try:
                 fcntl.flock(self._fd, self._how | fcntl.LOCK_NB)
             except BlockingIOError:
-                time.sleep(0.001 * attempt)
+                time.sleep(min(0.001 * attempt, 0.1))
+                attempt += 1
             else:
                 return True
         return False
@@ -96,6 +111,24 @@ def holder_of(path: Path) -> str:
         return path.read_bytes()[:200].decode("utf-8", "replace").strip()
     except OSError:
         return ""
+
+
+def _left_by_the_dead(said: str) -> bool:
+    """Whether none of the processes that are named lives any more."""
+    named = re.findall(r"process (\d+)", said)
+    return bool(named) and not any(_lives(pid) for pid in named)
+
+
+def _lives(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except OSError:
+        pass
+    try:
+        os.kill(int(pid), 0)
+    except OSError as error:
+        return error.errno == errno.EPERM
+    return not Path("/proc/self").exists()  # where there is no /proc, this is the answer
 
 
 def _said(fd: int) -> str:

@@ -35,6 +35,9 @@ class Appender:
         except OSError as error:
             raise _journal_error(path, error) from None
 
+    def fileno(self) -> int:
+        return self._fd
+
     def write(self, data: bytes) -> None:
         try:
             view = memoryview(data)
@@ -61,12 +64,12 @@ class JournalWriter:
         try:
             self.paths.root.mkdir(parents=True, mode=0o700, exist_ok=again)
             (self.paths.root / "iterations").mkdir(exist_ok=again)
-            self._lock = RunLock(self.paths.lock).__enter__()
+            self.lock = RunLock(self.paths.lock).__enter__()
             if again:
                 self._seq, self.torn = _mend(self.paths.events)
         except OSError as error:
             raise _journal_error(self.paths.root, error) from None
-        self._lock.claim(run_id)
+        self.lock.claim(run_id)
         self._events = Appender(self.paths.events)
         self._point_here(state)
 
@@ -77,7 +80,7 @@ class JournalWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._events.close()
-        self._lock.__exit__(kind, error, trace)
+        self.lock.__exit__(kind, error, trace)
 
     def write_run(self, facts: dict[str, Any]) -> None:
         """run.json; anew when the run is gone on with."""

@@ -292,7 +292,8 @@ class Loop:
         launch = self.plan.launch(text, prompt_file, ticket.session, resume=ticket.resume)
         environment = self._child_env(prompt_file) | launch.env
         aside = recorder.listen(launcher.aside) if launcher and launch.aside else None
-        command = Command(launch.argv, environment, str(self.plan.workdir), launch.stdin, self._pty, aside)
+        files = (raw[0].fileno(), raw[1].fileno())
+        command = Command(launch.argv, environment, str(self.plan.workdir), launch.stdin, self._pty, aside, files)
         try:
             ended = self.supervisor.run(command, recorder, self.deadlines)
         finally:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class Command(msgspec.Struct, frozen=True):
     """What to run. `stdin` is written to it and closed; None is an empty stdin.
 
-    With `aside`, the command gets a descriptor 3, and `aside` what it writes there.
+    With `aside`, the command gets a descriptor 3, and `aside` what it writes there. `files` are descriptors of the
+    files that the sink writes stdout and stderr to: should ralph be killed, the rest is written there without it.
     """
 
     argv: list[str]
@@ -23,6 +24,7 @@ class Command(msgspec.Struct, frozen=True):
     stdin: bytes | None = None
     pty: bool = False
     aside: Callable[[bytes], None] | None = None
+    files: tuple[int, int] | None = None
 
 
 class Deadlines(msgspec.Struct, frozen=True):

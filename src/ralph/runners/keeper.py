@@ -3,12 +3,13 @@
 ralph starts one keeper a run, as a script of its own (nothing but the standard library is imported here), and asks
 it over a socket to start commands. The keeper is a *subreaper*: whatever a command leaves behind, however it forked
 away, becomes the keeper's child, so the keeper can find and end it. When the socket closes because ralph is gone,
-even by SIGKILL, the keeper ends everything it started and then itself.
+even by SIGKILL, the keeper ends everything it started, saves what was said and not yet read, and then ends itself.
+Until then it holds the locks of the run, so that nobody starts another one beside the agent of a dead ralph.
 
 One message is four bytes of length and JSON. To the keeper (a spawn comes with the file descriptors of stdin, stdout,
-stderr, and perhaps of a descriptor 3):
+stderr, and perhaps of a descriptor 3; then `rescue` pairs of one that ralph reads and a file for what it left unread):
 
-    {"op": "spawn", "argv": [...], "env": {...}, "cwd": "...", "pty": false}
+    {"op": "spawn", "argv": [...], "env": {...}, "cwd": "...", "pty": false, "rescue": 2}
     {"op": "end", "grace": 5.0}        TERM to all that is left, KILL after the grace
     {"op": "kill"}                     no more grace: cuts short the "end" that is under way
 
@@ -159,6 +160,7 @@ class Keeper:
         self.channel = channel
         self.child = 0
         self.hurry = False
+        self.unread: list[tuple[int, int]] = []
 
     def serve(self) -> None:
         wake_read, wake_write = os.pipe()
@@ -189,11 +191,32 @@ class Keeper:
     def handle(self, message: dict[str, object], fds: list[int], *, urgent: bool) -> None:
         match message["op"]:
             case "spawn":
-                self.spawn(message, fds)
-                for fd in fds:
+                self.forget()
+                split = len(fds) - 2 * int(str(message.get("rescue", 0)))
+                self.unread = list(zip(fds[split::2], fds[split + 1 :: 2], strict=True))
+                self.spawn(message, fds[:split])
+                for fd in fds[:split]:
                     os.close(fd)
             case "end":
                 self.end(0.0 if urgent else float(str(message["grace"])))
+
+    def forget(self) -> None:
+        """The descriptors of the command before."""
+        for pair in self.unread:
+            for fd in pair:
+                os.close(fd)
+        self.unread = []
+
+    def rescue(self) -> None:
+        """What the command said and a ralph that is gone has not read. All writers are gone: it is all there is."""
+        for source, file in self.unread:
+            os.set_blocking(source, False)
+            # nothing more to read, a PTY without users (EIO), a full disk: there is nobody left to tell
+            with contextlib.suppress(OSError):
+                while data := os.read(source, 1 << 16):
+                    view = memoryview(data)
+                    while view:
+                        view = view[os.write(file, view) :]
 
     def spawn(self, message: dict[str, object], fds: list[int]) -> None:
         argv = [os.fsencode(a) for a in message["argv"]]  # type: ignore[attr-defined]
@@ -351,8 +374,11 @@ def main() -> None:
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.set_inheritable(False)
     keeper = Keeper(Channel(sock))
+    for lock in sys.argv[3:]:
+        os.set_inheritable(int(lock), False)  # ours until we end, and nobody else's
     keeper.serve()
     keeper.end(float(sys.argv[2]))
+    keeper.rescue()
 
 
 if __name__ == "__main__":

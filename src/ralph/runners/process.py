@@ -44,11 +44,12 @@ _DRAIN_LIMIT = 5.0
 
 
 class Supervisor:
-    """Owns the keeper of a run; runs commands one after another."""
+    """Owns the keeper of a run; runs commands one after another. `locks` are held until all of them are gone."""
 
-    def __init__(self, stop: StopSwitch, *, tick: float = 0.2) -> None:
+    def __init__(self, stop: StopSwitch, *, tick: float = 0.2, locks: tuple[int, ...] = ()) -> None:
         self._stop = stop
         self._tick = tick
+        self._locks = locks
         self._channel: Channel | None = None
         self._keeper: subprocess.Popen[bytes] | None = None
 
@@ -108,8 +109,11 @@ class Supervisor:
             try:
                 # Its own session, no site-packages: it starts in milliseconds and nothing can get in its way.
                 self._keeper = subprocess.Popen(
-                    [sys.executable, "-ISB", keeper_module.__file__, str(theirs.fileno()), "2.0"],
-                    pass_fds=(theirs.fileno(),),
+                    [
+                        *(sys.executable, "-ISB", keeper_module.__file__, str(theirs.fileno()), "2.0"),
+                        *map(str, self._locks),
+                    ],
+                    pass_fds=(theirs.fileno(), *self._locks),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=quiet,
@@ -169,8 +173,9 @@ class _Run:
                     "env": self.command.env,
                     "cwd": self.command.cwd,
                     "pty": self.command.pty,
+                    "rescue": len(self._rescue()) // 2,
                 }
-                self.channel.send(message, fds)
+                self.channel.send(message, (*fds, *self._rescue()))
             except OSError:
                 self.lost = True
             finally:
@@ -217,6 +222,13 @@ class _Run:
         aside_read, child_aside = open_pipe()
         self._watch(aside_read, "aside")
         return child_in, child_out, child_err, child_aside
+
+    def _rescue(self) -> tuple[int, ...]:
+        """What we read from and where it goes, in pairs."""
+        if self.command.files is None:
+            return ()
+        files = dict(zip(("stdout", "stderr"), self.command.files, strict=True))
+        return tuple(fd for read, name in self.outputs.items() if name in files for fd in (read, files[name]))
 
     def _watch(self, fd: int, name: str) -> None:
         os.set_blocking(fd, False)
