@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help docs setup demo test lint types bench load wheel-smoke realcli lock clean
+.PHONY: help docs setup demo test lint types bench load kills night wheel-smoke realcli lock clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ —/'
@@ -33,6 +33,12 @@ bench: $(READY)  ## the benchmarks, as ratios
 
 load: $(READY)   ## twenty loops at once, each with an agent that prints 1 MB/s, for two minutes
 	$(BIN)/python -m bench.load $(LOAD_ARGS)
+
+kills: $(READY)  ## kill ralph at 300 random moments of its life and read back what it left
+	PYTHONPATH=tests $(BIN)/python -m endurance.kills $(KILLS_ARGS)
+
+night: $(READY)  ## a night in fast motion: 300 iterations with limits, crashes, kills of ralph and resumes
+	PYTHONPATH=tests $(BIN)/python -m endurance.night $(NIGHT_ARGS)
 
 wheel-smoke: $(READY) ## build the wheel, install it in a clean venv, run the demo with it
 	sh tools/wheel-smoke.sh "$(BIN)/python"

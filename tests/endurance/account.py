@@ -1,0 +1,165 @@
+"""A night's audit: the agent's own account against the run's journal."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from endurance.readback import Journal
+from endurance.worker import SENTINEL
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Sum(NamedTuple):
+    prompt: int = 0
+    completion: int = 0
+    cost: float = 0.0
+
+    def plus(self, usage: dict[str, Any] | None) -> Sum:
+        told = usage or {}
+        return Sum(
+            self.prompt + (told.get("prompt_tokens") or 0),
+            self.completion + (told.get("completion_tokens") or 0),
+            self.cost + (told.get("cost_usd") or 0.0),
+        )
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt + self.completion
+
+
+class Entry(NamedTuple):
+    """One iteration by the agent's account."""
+
+    printed: bytes
+    usages: list[dict[str, Any]]
+    starts: int
+
+
+def entries(ledger: Path) -> dict[int, Entry]:
+    rows = [json.loads(line) for line in (ledger / "rows.jsonl").read_bytes().splitlines()]
+    found = {}
+    for number in sorted({row["n"] for row in rows}):
+        mine = [row for row in rows if row["n"] == number]
+        found[number] = Entry(
+            (ledger / f"{number:04d}.out").read_bytes(),
+            [row["usage"] for row in mine if row["what"] == "usage"],
+            sum(row["what"] == "begin" for row in mine),
+        )
+    return found
+
+
+def spent(raw: bytes) -> list[dict[str, Any]]:
+    """The usage in what reached ralph: whole lines alone."""
+    found = []
+    for line in raw.split(b"\n")[:-1]:
+        event = json.loads(line.decode().removeprefix(SENTINEL))
+        if event["type"] == "usage":
+            found.append(event["usage"])
+    return found
+
+
+def total(journal: Journal) -> Sum:
+    """What the run should have come to: all that reached it, in whichever iteration."""
+    result = Sum()
+    for number in journal.iterations():
+        for usage in spent(journal.raw(number)):
+            result = result.plus(usage)
+    return result
+
+
+def audit(run: Path, ledger: Path) -> list[str]:
+    """Everything in which the two do not agree, or the journal not with itself."""
+    journal = Journal(run)
+    known = entries(ledger)
+    ends = journal.metas("iteration_end")
+    numbers = journal.iterations()
+    complaints = [*journal.complaints]
+    if journal.torn:
+        complaints.append(f"events.jsonl ends in the middle of a line: {journal.torn[:80]!r}")
+    if numbers != list(range(1, len(numbers) + 1)):
+        complaints.append(f"iterations are missing: there are {numbers}")
+    for kind in ("iteration_start", "iteration_end"):
+        said = [meta["n"] for meta in journal.metas(kind)]
+        if said != numbers:
+            complaints.append(f"{kind} is not once there for each iteration: {_difference(said, numbers)}")
+    for meta in ends:
+        complaints += [f"iteration {meta['n']}: {what}" for what in _iteration(journal, meta, known.get(meta["n"]))]
+    complaints += _sums(journal, ends)
+    return complaints
+
+
+def _difference(said: list[int], numbers: list[int]) -> str:
+    missing, twice = set(numbers) - set(said), sorted({n for n in said if said.count(n) > 1})
+    return f"missing {sorted(missing)}, more than once {twice}, in order: {said == sorted(said)}"
+
+
+def _iteration(journal: Journal, end: dict[str, Any], entry: Entry | None) -> list[str]:
+    raw = journal.raw(end["n"])
+    cut = end["outcome"] == "interrupted" or "ralph was ended" in end["why"] or "keeper" in end["why"]
+    if entry is None:
+        return [] if cut and not raw else [f"the agent knows nothing of it, but it is said to be {end['outcome']}"]
+    complaints = []
+    if entry.starts != 1:
+        complaints.append(f"the agent was started {entry.starts} times")
+    if not entry.printed.startswith(raw):
+        complaints.append("stdout.raw is not what the agent printed")
+    if raw != entry.printed and not cut:
+        complaints.append(f"{len(entry.printed) - len(raw)} of {len(entry.printed)} bytes are missing")
+    reached = spent(raw)
+    if reached != entry.usages[: len(reached)] or (not cut and len(reached) != len(entry.usages)):
+        complaints.append(f"usage {reached} reached the journal, the agent told {entry.usages}")
+    told = Sum()
+    for usage in reached:
+        told = told.plus(usage)
+    if told != Sum().plus(end.get("usage")):
+        complaints.append(f"it used {told}, the journal says {Sum().plus(end.get('usage'))}")
+    printed = [json.loads(line.removeprefix(SENTINEL)) for line in raw.decode("utf-8", "ignore").split("\n")[:-1]]
+    events = journal.of(end["n"])
+    if cut:
+        events = events[: len(printed)]  # half a line at the end is something of its own
+        printed = printed[: len(events)]
+    if events != printed:
+        complaints.append(f"{len(printed)} events were printed, {len(events)} are in the journal, and they differ")
+    return complaints
+
+
+def _sums(journal: Journal, ends: list[dict[str, Any]]) -> list[str]:
+    complaints = []
+    wanted = total(journal)
+    running = Sum()
+    for meta in ends:
+        running = running.plus(meta.get("usage"))
+        kept = Sum().plus(meta["state"].get("usage"))
+        if kept != running:
+            complaints.append(f"after iteration {meta['n']} the run has used {running}, its state says {kept}")
+    if running != wanted:
+        complaints.append(f"the iterations used {running}, what reached the run is {wanted}")
+    run_ends = journal.metas("run_end")
+    if not run_ends:
+        return [*complaints, "there is no summary"]
+    if (said := Sum().plus(run_ends[-1]["usage"])) != wanted:
+        complaints.append(f"the summary says {said}, what reached the run is {wanted}")
+    if run_ends[-1]["iterations"] != len(journal.iterations()):
+        complaints.append(f"the summary says {run_ends[-1]['iterations']} iterations of {len(journal.iterations())}")
+    return complaints
+
+
+def statement(run: Path, ledger: Path) -> list[str]:
+    """For people: both accounts in a few lines."""
+    journal = Journal(run)
+    known = entries(ledger)
+    told = Sum()
+    for entry in known.values():
+        for usage in entry.usages:
+            told = told.plus(usage)
+    said = Sum().plus((journal.metas("run_end") or [{}])[-1].get("usage"))
+    ends = journal.metas("iteration_end")
+    uncounted = sum(meta.get("counted") is False for meta in ends)
+    return [
+        f"the agent told {told.tokens:,} tokens and ${told.cost:.6f}; {told.tokens - said.tokens:,} of them never arrived",
+        f"the run's summary: {said.tokens:,} tokens and ${said.cost:.6f}, {uncounted} of {len(ends)} not counted",
+        f"{len(journal.events):,} events, {sum(len(journal.raw(n)) for n in journal.iterations()):,} raw bytes",
+    ]
