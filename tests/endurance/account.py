@@ -159,7 +159,7 @@ def statement(run: Path, ledger: Path) -> list[str]:
     ends = journal.metas("iteration_end")
     uncounted = sum(meta.get("counted") is False for meta in ends)
     return [
-        f"the agent told {told.tokens:,} tokens and ${told.cost:.6f}; {told.tokens - said.tokens:,} of them never arrived",
+        f"the agent told {told.tokens:,} tokens and ${told.cost:.6f}; {told.tokens - said.tokens:,} never arrived",
         f"the run's summary: {said.tokens:,} tokens and ${said.cost:.6f}, {uncounted} of {len(ends)} not counted",
         f"{len(journal.events):,} events, {sum(len(journal.raw(n)) for n in journal.iterations()):,} raw bytes",
     ]

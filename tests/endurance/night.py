@@ -26,6 +26,8 @@ from endurance.readback import Journal
 from processes import MARK, eventually, marked
 
 _LIMIT = 120.0
+#: What a Ctrl-C does to an interpreter that has not come to its first line: nobody's code can change that.
+_PYTHON = "Fatal Python error: init_import_site"
 _FAST = "retry_delay: 0.2\nretry_delay_max: 1\ngrace: 2\n"
 
 
@@ -134,7 +136,8 @@ class Bed:
         if blow is Blow.KEEPER:
             return 0  # ralph goes on
         code = process.wait(_LIMIT)
-        if code not in (0, *_CODES[blow]):
+        starting = blow in (Blow.INT, Blow.TWICE) and code == 1 and _PYTHON in self.screen()
+        if code not in (0, *_CODES[blow]) and not starting:
             self.complaints.append(f"after {blow} ralph ended with {code}:\n{self.screen()}")
         self.check_processes(f"after {blow}")
         return code

@@ -184,5 +184,17 @@ def test_run_json_says_what_was_run(ralph: Callable[..., Any], repo: Path) -> No
     assert "very-secret-value" not in text
 
 
+def test_a_folder_that_a_kill_left_before_the_iterations_first_event_is_taken_over(tmp_path: Path) -> None:
+    state = prepare_state(tmp_path)
+    with JournalWriter(state, "r1") as journal:
+        journal.begin_iteration(1, b"half of the pro")
+    with JournalWriter(state, "r1", again=True) as journal:
+        prompt, out, _ = journal.begin_iteration(1, b"the prompt")
+        out.write(b"words")
+        assert prompt.read_bytes() == b"the prompt"
+    with JournalWriter(state, "r1", again=True) as journal, pytest.raises(RunError, match="exists"):
+        journal.begin_iteration(1, b"p")  # an agent's bytes are never written over
+
+
 def test_state_paths_are_below_the_working_directory(tmp_path: Path) -> None:
     assert StatePaths(tmp_path).runs == tmp_path / ".ralph" / "runs"

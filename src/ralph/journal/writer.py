@@ -57,6 +57,7 @@ class JournalWriter:
 
     def __init__(self, state: StatePaths, run_id: str, *, again: bool = False) -> None:
         self.paths = RunPaths(state.runs / run_id)
+        self._again = again
         self._seq = 0
         self._iteration = 0
         #: what was being written when the run died
@@ -114,7 +115,8 @@ class JournalWriter:
         self.at(number)
         folder = self.paths.iteration(number)
         try:
-            folder.mkdir(mode=0o700)
+            # A ralph that was killed between here and the iteration's first event left a folder without an agent's bytes.
+            folder.mkdir(mode=0o700, exist_ok=self._again and not _has_output(folder))
             prompt_file = folder / "prompt.md"
             prompt_file.write_bytes(prompt)
             prompt_file.chmod(0o600)
@@ -155,6 +157,10 @@ def prepare_state(workdir: Path) -> StatePaths:
     except OSError as error:
         raise _journal_error(state.root, error) from None
     return state
+
+
+def _has_output(folder: Path) -> bool:
+    return any(path.exists() and path.stat().st_size for path in (folder / "stdout.raw", folder / "stderr.raw"))
 
 
 def _put_whole(path: Path, body: bytes) -> None:
