@@ -96,9 +96,14 @@ def _difference(said: list[int], numbers: list[int]) -> str:
     return f"missing {sorted(missing)}, more than once {twice}, in order: {said == sorted(said)}"
 
 
+def is_cut(end: dict[str, Any]) -> bool:
+    """Whether the agent was ended by what was done to ralph."""
+    return end["outcome"] == "interrupted" or "ralph was ended" in end["why"] or "keeper" in end["why"]
+
+
 def _iteration(journal: Journal, end: dict[str, Any], entry: Entry | None) -> list[str]:
     raw = journal.raw(end["n"])
-    cut = end["outcome"] == "interrupted" or "ralph was ended" in end["why"] or "keeper" in end["why"]
+    cut = is_cut(end)
     if entry is None:
         return [] if cut and not raw else [f"the agent knows nothing of it, but it is said to be {end['outcome']}"]
     complaints = []
@@ -158,8 +163,11 @@ def statement(run: Path, ledger: Path) -> list[str]:
     said = Sum().plus((journal.metas("run_end") or [{}])[-1].get("usage"))
     ends = journal.metas("iteration_end")
     uncounted = sum(meta.get("counted") is False for meta in ends)
+    cut = [meta for meta in ends if is_cut(meta)]
+    within = sum("usage" in meta for meta in cut)
     return [
         f"the agent told {told.tokens:,} tokens and ${told.cost:.6f}; {told.tokens - said.tokens:,} never arrived",
         f"the run's summary: {said.tokens:,} tokens and ${said.cost:.6f}, {uncounted} of {len(ends)} not counted",
+        f"{len(cut)} iterations were cut short, {within} of them after they had told a usage",
         f"{len(journal.events):,} events, {sum(len(journal.raw(n)) for n in journal.iterations()):,} raw bytes",
     ]

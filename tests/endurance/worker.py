@@ -105,9 +105,9 @@ def main() -> None:
     worker.text(f"iteration {iteration}: {what}")
     for number, usage in enumerate(usages(seed, iteration, last)):
         worker.tool(number, f"turn {number} of iteration {iteration}\n" * 20)
-        time.sleep(0.01)
         worker.note("usage", usage=usage)
         worker.say({"type": "usage", "usage": usage})
+        time.sleep(0.02)
     Path("work.txt").write_text(f"{iteration}\n")
     if iteration >= last:
         worker.text(DONE)

@@ -115,7 +115,7 @@ class JournalWriter:
         self.at(number)
         folder = self.paths.iteration(number)
         try:
-            # A ralph that was killed between here and the iteration's first event left a folder without an agent's bytes.
+            # One that was killed between here and the iteration's first event left a folder, but no agent's bytes.
             folder.mkdir(mode=0o700, exist_ok=self._again and not _has_output(folder))
             prompt_file = folder / "prompt.md"
             prompt_file.write_bytes(prompt)
