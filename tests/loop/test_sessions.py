@@ -119,6 +119,15 @@ def test_a_loop_resumes_only_when_asked(ralph: Callable[..., CompletedProcess[st
     assert ["resume T-1" in call for call in calls] == [False, True, True]
 
 
+def test_a_run_that_is_gone_on_with_goes_on_with_its_session(
+    ralph: Callable[..., CompletedProcess[str]], codex: Path
+) -> None:
+    ralph("run", "--agent", "codex", "--continue-session", "2")
+    ralph("run", "4", "--resume")
+    calls = codex.read_text().splitlines()
+    assert ["resume T-1" in call for call in calls] == [False, True, True, True]
+
+
 def test_an_agent_that_cannot_restrict_its_tools_says_so(
     ralph: Callable[..., CompletedProcess[str]], codex: Path
 ) -> None:

@@ -255,11 +255,15 @@ def told_tokens(name: str, tokens: str) -> str:
         ("qwen", "0.24.4", "$((300 * RALPH_ITERATION))"),
     ],
 )
-def test_usage_that_is_cumulative_after_a_resume(start: Start, name: str, version: str, tokens: str) -> None:
-    """300, then 600, then 900 tokens of one session are 900, and not 1,800."""
+def test_usage_that_is_cumulative_after_a_resume(
+    start: Start, ralph: Callable[..., subprocess.CompletedProcess[str]], name: str, version: str, tokens: str
+) -> None:
+    """300, then 600, then 900 tokens of one session are 900, and not 1,800; another ralph knows that, too."""
     ran = start(name, told_tokens(name, tokens), "3", "--continue-session", version=version)
     assert ran.outcomes == ["ok", "ok", "ok"]
     assert ran.end["usage"]["prompt_tokens"] == 900
+    assert ralph("run", "4", "--resume").returncode == 2
+    assert (len(ran.iterations), ran.end["usage"]["prompt_tokens"]) == (4, 1200)
 
 
 def test_without_a_resume_every_iteration_counts_for_itself(start: Start) -> None:

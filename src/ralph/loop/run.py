@@ -132,6 +132,9 @@ class Loop:
             state.usage = add_usage(state.usage, lost.spent)
             state.costs.add(lost.cost)
             state.usage_missing += not lost.usage_seen
+            for one, sessions in zip(self.crew, self._sessions, strict=True):
+                if one.agent == past.cut_agent and lost.usage_seen:
+                    sessions.told = lost.told
             self.journal.at(past.cut)
             self.emit([report.cut_short(past.cut, lost, self._standing(None))])
         reached = used_up(self.limits, state.usage, time.monotonic() - self.started, state.iteration - state.uncounted)
