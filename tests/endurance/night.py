@@ -1,11 +1,12 @@
 """A night in fast motion: a run of hundreds of iterations that is killed again and again and gone on with each time.
 
-`python -m endurance.night --iterations 300 --kills 40`
+`python -m endurance.night --iterations 300 --kills 40`; after it come two short runs that reach their ceiling.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shlex
@@ -84,6 +85,12 @@ class Bed:
         for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "start"]):
             subprocess.run(["git", *command], cwd=self.repo, env=self.env, check=True)
 
+    def reached(self, iteration: int, what: str) -> bool:
+        """Whether the agent of an iteration has come so far: its "begin", a "usage", its "end"."""
+        path = self.ledger / "rows.jsonl"
+        rows = path.read_bytes().splitlines() if path.exists() else []
+        return any(row["what"] == what and row["n"] == iteration for row in map(json.loads, rows[-8:]))
+
     @property
     def run(self) -> Path:
         return max((self.repo / ".ralph" / "runs").iterdir())
@@ -143,7 +150,6 @@ class Bed:
         return code
 
     def check_processes(self, when: str) -> None:
-        # What forked away from an agent has no parent any more when ralph and its keeper are killed in one moment.
         if not eventually(lambda: not marked(self.mark), 20):
             left = marked(self.mark)
             self.complaints.append(f"{when}, processes are left: {left}")
@@ -175,8 +181,13 @@ def spend(root: Path, seed: int, iterations: int, kills: int) -> Night:
             time.sleep(0.01)
             continue
         marks = [mark for mark in marks[1:] if mark > n]
-        time.sleep(rng.choice((0.0, 0.03, 0.1, 0.3)) * rng.random())
+        # When its folder is there, when its agent speaks, when it has told a usage, when it is through, or just later.
+        moment = rng.choice(("", "begin", "usage", "usage", "end"))
+        eventually(lambda: not moment or bed.reached(n, moment) or process.poll() is not None, 1)  # noqa: B023
+        time.sleep(rng.choice((0.0, 0.005, 0.02, 0.3)) * rng.random())
         blow = rng.choices(list(Blow), (4, 2, 2, 1, 1, 1))[0]
+        if blow is Blow.BOTH and _forks(bed, n):
+            blow = Blow.KILL  # what forked away would have nobody left who knows of it
         if process.poll() is not None:
             break
         blows.append((blow, n))
@@ -208,7 +219,15 @@ def _newest(run: Path) -> int:
     return max((int(p.name) for p in (run / "iterations").glob("[0-9]*")), default=0)
 
 
+def _forks(bed: Bed, iteration: int) -> bool:
+    """Whether an agent forks away now, or will in a moment."""
+    acts = (worker.act(bed.seed, n, bed.last) for n in (iteration, iteration + 1))
+    return worker.Act.FORK in acts
+
+
 def main() -> int:
+    from endurance import ceiling
+
     parser = argparse.ArgumentParser(prog="python -m endurance.night", description=__doc__)
     parser.add_argument("--iterations", type=int, default=300)
     parser.add_argument("--kills", type=int, default=40)
@@ -227,10 +246,15 @@ def main() -> int:
         print("outcomes:", ", ".join(f"{n} × {o}" for o, n in outcomes.most_common()))
         for line in account.statement(night.run, root / "ledger"):
             print(line)
-    for complaint in night.complaints:
+        wrong = [*night.complaints]
+        for which in ("tokens", "cost"):
+            ended = ceiling.reach(root / which, options.seed, which)
+            print(ended.said)
+            wrong += ended.complaints
+    for complaint in wrong:
         print(f"WRONG: {complaint}")
-    print("nothing is wrong" if not night.complaints else f"{len(night.complaints)} complaints")
-    return 1 if night.complaints else 0
+    print("nothing is wrong" if not wrong else f"{len(wrong)} complaints")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":
