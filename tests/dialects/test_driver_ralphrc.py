@@ -234,3 +234,27 @@ def test_the_file_is_found_in_the_folder_too(tmp_path: Path) -> None:
     rc(tmp_path, "PLATFORM_DRIVER=x", where=".ralph/.ralphrc")
     found, _ = choose(tmp_path, "auto")
     assert found == Found(Dialect.DRIVER, tmp_path / ".ralph" / ".ralphrc", "there is .ralph/.ralphrc")
+
+
+@pytest.mark.parametrize(
+    ("lines", "after"),
+    [
+        ([], 1),
+        (["PERMISSION_DENIAL_MODE=continue"], 0),
+        (["PERMISSION_DENIAL_MODE=halt", "CB_PERMISSION_DENIAL_THRESHOLD=7"], 1),
+        (["PERMISSION_DENIAL_MODE=threshold"], 2),
+        (["PERMISSION_DENIAL_MODE=threshold", "CB_PERMISSION_DENIAL_THRESHOLD=7"], 7),
+    ],
+)
+def test_how_many_denials_are_borne(tmp_path: Path, lines: list[str], after: int) -> None:
+    rc(tmp_path, "PLATFORM_DRIVER=x", *lines)
+    assert settings(tmp_path).settings.denied_after == after
+
+
+def test_a_wrong_way_to_meet_denials_is_told(tmp_path: Path) -> None:
+    rc(tmp_path, "PERMISSION_DENIAL_MODE=ask")
+    with pytest.raises(UsageError, match="expected continue, halt or threshold"):
+        settings(tmp_path)
+    rc(tmp_path, "PERMISSION_DENIAL_MODE=threshold", "CB_PERMISSION_DENIAL_THRESHOLD=many")
+    with pytest.raises(UsageError, match="CB_PERMISSION_DENIAL_THRESHOLD must be a whole number"):
+        settings(tmp_path)

@@ -254,3 +254,12 @@ def test_two_runs_at_once_in_one_directory_are_refused(live: Callable[..., Live]
     assert len(os.listdir(repo / ".ralph" / "runs")) == 1
     going.process.send_signal(signal.SIGINT)
     going.end()
+
+
+@pytest.mark.parametrize(("after", "outcomes", "code"), [("2", 2, 5), ("0", 3, 1)])
+def test_an_agent_that_is_refused_a_tool_may_be_given_time(
+    run_rtf1: Run, repo: Path, after: str, outcomes: int, code: int
+) -> None:
+    (repo / "ralph.yml").write_text(f"denied_after: {after}\n")
+    ran = run_rtf1(meta("error", message="no", **{"class": "permission_denied"}), "9", "--max-failures", "3")
+    assert (ran.outcomes, ran.code) == (["permission_denied"] * outcomes, code)

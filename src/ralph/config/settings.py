@@ -107,6 +107,7 @@ class Settings(msgspec.Struct, frozen=True):
     max_tokens: Count = 0
     max_failures: Count = 5
     max_calls_per_hour: Count = 0
+    denied_after: Count = 1
     on_limit: OnLimit = OnLimit.WAIT
     max_wait: Seconds = 21600.0
     limit_retries: Count = 10
@@ -423,6 +424,10 @@ OPTIONS: tuple[Option, ...] = (
     Option("limit_retries", "How often in a row to try again after a limit that does not say when it ends."),
     Option("retry_delay", "The first pause after such a limit; each further one is twice as long."),
     Option("retry_delay_max", "The longest of these pauses."),
+    Option(
+        "denied_after",
+        "How many iterations in a row may be refused a tool before a person is needed [default: 1]; 0 is any number.",
+    ),
     Option(
         "stuck_after",
         "How many iterations in a row may change nothing before that counts as stuck [default: 10]; 0 is any number.",

@@ -76,6 +76,8 @@ class Facts(msgspec.Struct, frozen=True):
     #: the limit that this iteration ran into
     limit: Limit | None = None
     breaker: Breaker = Breaker()
+    #: iterations in a row, this one included, in which the agent was refused a tool
+    denials_in_a_row: int = 1
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -93,6 +95,8 @@ class Policy(msgspec.Struct, frozen=True):
     confirmations: int = 1
     patience: Patience = Patience()
     thresholds: Thresholds = Thresholds()
+    #: so many iterations in a row that were refused a tool need a person; 0 is any number
+    denied_after: int = 1
 
 
 def is_failure(verdict: Verdict, trespass: str | None) -> bool:
@@ -113,7 +117,7 @@ def decide(facts: Facts, policy: Policy) -> Step:
         return Step(End.FAILED, verdict.why)
     if facts.limit is not None:
         return _limited(facts, facts.limit, policy)
-    if verdict.outcome in NEEDS_PERSON:
+    if verdict.outcome in NEEDS_PERSON and not _bearable(facts, policy):
         return Step(End.NEEDS_PERSON, f"{verdict.why} — {_HELP[verdict.outcome]}")
     if limits.failures and facts.failures_in_a_row >= limits.failures:
         last = facts.trespass or f"{verdict.outcome}: {verdict.why}"
@@ -124,6 +128,13 @@ def decide(facts: Facts, policy: Policy) -> Step:
     if facts.breaker.state is State.OPEN:
         return _stuck(facts, policy)
     return Step(None, _why_not_done(facts, confirmations))
+
+
+def _bearable(facts: Facts, policy: Policy) -> bool:
+    """An agent that is refused one tool may find another way, if the user wants to see that tried."""
+    return facts.verdict.outcome is Outcome.PERMISSION_DENIED and (
+        not policy.denied_after or facts.denials_in_a_row < policy.denied_after
+    )
 
 
 def _limited(facts: Facts, limit: Limit, policy: Policy) -> Step:

@@ -15,7 +15,7 @@ from ralph.loop import breaker, costs, progress, report, resume, waits
 from ralph.loop.calls import Calls
 from ralph.loop.decide import EXIT_CODES, End, Facts, Policy, Step, decide, is_failure, too_late
 from ralph.loop.gates import Gates
-from ralph.loop.judge import Verdict, judge
+from ralph.loop.judge import Outcome, Verdict, judge
 from ralph.loop.limits import Limits, used_up
 from ralph.loop.observe import Observation, add_usage, known_total
 from ralph.loop.pause import hold
@@ -85,7 +85,11 @@ class Loop:
             settings.max_calls_per_hour,
         )
         self.policy = Policy(
-            self.limits, settings.confirmations, waits.Patience.of(settings), breaker.Thresholds.of(settings)
+            self.limits,
+            settings.confirmations,
+            waits.Patience.of(settings),
+            breaker.Thresholds.of(settings),
+            settings.denied_after,
         )
         self.markers = Markers.configured(settings.completion_promise)
         self._capabilities = Capabilities()
@@ -175,6 +179,7 @@ class Loop:
         counted = limit is None and not by_user
         if counted:
             state.failures = state.failures + 1 if is_failure(verdict, trespass) else 0
+            state.denials = state.denials + 1 if verdict.outcome is Outcome.PERMISSION_DENIED else 0
             state.claims = state.claims + 1 if verdict.completed and rejected is None else 0
             if not state.claims:  # who only confirms that all is done has nothing left to change
                 seen = breaker.observed(state.iteration, verdict, finished.changes, finished.seen.answer)
@@ -196,6 +201,7 @@ class Loop:
             now=time.time(),
             limit=limit,
             breaker=state.breaker,
+            denials_in_a_row=state.denials,
         )
         step = self._stopped() or decide(facts, self.policy)
         standing = self._standing(step.wait)

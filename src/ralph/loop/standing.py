@@ -36,6 +36,8 @@ class Standing(msgspec.Struct, omit_defaults=True):
     uncounted: int = 0
     failures: int = 0
     claims: int = 0
+    #: iterations in a row in which the agent was refused a tool
+    denials: int = 0
     #: seconds that the run has taken, without the time in which no ralph was at it
     elapsed: float = 0.0
     usage: Usage = Usage()
@@ -88,7 +90,7 @@ def begun_anew(standing: Standing, names: tuple[str, ...], *, ended: str | None)
         breaker=standing.breaker if standing.wait is not None else standing.breaker.cooled_down(),
     )
     if ended is not None:
-        standing.failures = 0
+        standing.failures = standing.denials = 0
     return standing
 
 

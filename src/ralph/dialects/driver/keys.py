@@ -24,6 +24,7 @@ SETTINGS: dict[str, str] = {
     "CB_SAME_ERROR_THRESHOLD": "same_error_after",
     "CB_COOLDOWN_MINUTES": "breaker_cooldown",
     "CB_AUTO_RESET": "breaker_auto_reset",
+    "PERMISSION_DENIAL_MODE": "denied_after",
 }
 #: The loop's own names for some of them, which the environment may use.
 OLD_NAMES: dict[str, str] = {
@@ -33,12 +34,15 @@ OLD_NAMES: dict[str, str] = {
 }
 #: Read by drivers, or by the layer itself.
 HEEDED = frozenset(
-    {"CLAUDE_OUTPUT_FORMAT", "CLAUDE_PERMISSION_MODE", "QUALITY_GATE_MODE", "CLAUDE_CODE_CMD", "CLAUDE_MODEL"}
-)
+    {
+        "CLAUDE_OUTPUT_FORMAT", "CLAUDE_PERMISSION_MODE", "QUALITY_GATE_MODE", "CLAUDE_CODE_CMD", "CLAUDE_MODEL",
+        "CB_PERMISSION_DENIAL_THRESHOLD",
+    }
+)  # fmt: skip
 #: Known, and not acted on yet. This is the one place that lists them.
 NOT_ACTED_ON = frozenset(
     {
-        "CB_OUTPUT_DECLINE_THRESHOLD", "CB_PERMISSION_DENIAL_THRESHOLD", "PERMISSION_DENIAL_MODE",
+        "CB_OUTPUT_DECLINE_THRESHOLD",
         "QUALITY_GATE_ON_COMPLETION_ONLY", "REVIEW_MODE", "REVIEW_ENABLED", "REVIEW_INTERVAL", "TASK_SOURCES",
         "GITHUB_TASK_LABEL", "BEADS_FILTER", "AGENT_FILE", "CLAUDE_AUTO_UPDATE", "CLAUDE_MIN_VERSION",
         "RALPH_VERBOSE", "VERBOSE_PROGRESS", "SWARM_MODE", "SWARM_MAX_AGENTS",
@@ -50,6 +54,10 @@ DESCRIPTIVE = frozenset({"PROJECT_NAME", "PROJECT_TYPE"})
 KNOWN = frozenset({*SETTINGS, *OLD_NAMES, *HEEDED, *NOT_ACTED_ON, *DESCRIPTIVE})
 
 _GATES_MODES = ("warn", "block", "circuit-breaker")
+#: A number of iterations in a row that may be refused a tool, as `denied_after` has it; None: the threshold says.
+_DENIALS: dict[str, int | None] = {"continue": 0, "halt": 1, "threshold": None}
+#: That convention's own, where its file gives none.
+DENIAL_THRESHOLD = 2
 _TOOL = re.compile(r",(?![^()]*\))")
 
 
@@ -90,6 +98,16 @@ def value_of(key: str, text: str) -> Any:
 def check_mode(text: str) -> None:
     if text not in _GATES_MODES:
         raise ValueError(f"expected {', '.join(_GATES_MODES[:-1])} or {_GATES_MODES[-1]}")
+
+
+def denied_after(mode: str, threshold: str) -> int:
+    """`PERMISSION_DENIAL_MODE`, for which `threshold` may count."""
+    if mode not in _DENIALS:
+        raise ValueError("expected continue, halt or threshold")
+    if threshold and not threshold.isdecimal():
+        raise ValueError("CB_PERMISSION_DENIAL_THRESHOLD must be a whole number")
+    number = _DENIALS[mode]
+    return (int(threshold) if threshold else DENIAL_THRESHOLD) if number is None else number
 
 
 def _number(text: str, unit: str) -> float:

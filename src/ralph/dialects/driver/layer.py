@@ -89,7 +89,11 @@ def _settings(result: FileLayer, said: dict[str, _Word]) -> None:
         if word is None or not word.text.strip() or (key == "QUALITY_GATES" and not gates_hold):
             continue
         try:
-            value = keys.value_of(key, word.text.strip())
+            if key == "PERMISSION_DENIAL_MODE":
+                threshold = said.get("CB_PERMISSION_DENIAL_THRESHOLD")
+                value = keys.denied_after(word.text.strip(), threshold.text.strip() if threshold else "")
+            else:
+                value = keys.value_of(key, word.text.strip())
         except ValueError as error:
             _wrong(result, key, word, str(error))
             continue
