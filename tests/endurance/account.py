@@ -34,6 +34,8 @@ class Entry(NamedTuple):
     """One iteration by the agent's account."""
 
     printed: bytes
+    #: how much of it was certainly out of its hands
+    sent: int
     usages: list[dict[str, Any]]
     starts: int
 
@@ -45,6 +47,7 @@ def entries(ledger: Path) -> dict[int, Entry]:
         mine = [row for row in rows if row["n"] == number]
         found[number] = Entry(
             (ledger / f"{number:04d}.out").read_bytes(),
+            int((ledger / f"{number:04d}.count").read_bytes() or 0),
             [row["usage"] for row in mine if row["what"] == "usage"],
             sum(row["what"] == "begin" for row in mine),
         )
@@ -70,8 +73,11 @@ def total(journal: Journal) -> Sum:
     return result
 
 
-def audit(run: Path, ledger: Path) -> list[str]:
-    """Everything in which the two do not agree, or the journal not with itself."""
+def audit(run: Path, ledger: Path, orphaned: frozenset[int] = frozenset()) -> list[str]:
+    """Everything in which the two do not agree, or the journal not with itself.
+
+    Of iterations that are `orphaned`, ralph and its keeper were killed in one moment: what was in the pipe is gone.
+    """
     journal = Journal(run)
     known = entries(ledger)
     ends = journal.metas("iteration_end")
@@ -87,6 +93,9 @@ def audit(run: Path, ledger: Path) -> list[str]:
             complaints.append(f"{kind} is not once there for each iteration: {_difference(said, numbers)}")
     for meta in ends:
         complaints += [f"iteration {meta['n']}: {what}" for what in _iteration(journal, meta, known.get(meta["n"]))]
+        if (entry := known.get(meta["n"])) and meta["n"] not in orphaned:
+            missing = entry.sent - len(journal.raw(meta["n"]))
+            complaints += [f"iteration {meta['n']}: {missing} bytes are lost"] if missing > 0 else []
     complaints += _sums(journal, ends)
     return complaints
 

@@ -211,7 +211,8 @@ def spend(root: Path, seed: int, iterations: int, kills: int) -> Night:
     bed.check_processes("at the end")
     if code != 0:
         bed.complaints.append(f"it ended with {code}:\n{bed.screen()}")
-    bed.complaints += account.audit(bed.run, bed.ledger)
+    orphaned = frozenset(m for blow, n in blows for m in (n, n + 1) if blow is Blow.BOTH)
+    bed.complaints += account.audit(bed.run, bed.ledger, orphaned)
     return Night(code, bed.run, blows, seconds, bed.complaints)
 
 

@@ -41,6 +41,7 @@ def books(tmp_path: Path) -> tuple[Path, Path]:
     ledger.mkdir()
     printed = f"@@RALPH@@ {event(type='usage', usage=USAGE)}\n"
     (ledger / "0001.out").write_text(printed)
+    (ledger / "0001.count").write_text(str(len(printed)))
     rows = [{"n": 1, "what": "begin"}, {"n": 1, "what": "usage", "usage": USAGE}]
     (ledger / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (run / "iterations" / "0001" / "stdout.raw").write_text(printed)
@@ -80,6 +81,7 @@ def test_books_that_agree_are_no_complaint(books: tuple[Path, Path]) -> None:
         ("run/events.jsonl", lambda s: s.replace('"seq": 3', '"seq": 2'), "has the number 2"),
         ("run/events.jsonl", lambda s: s + '{"seq": 5', "in the middle of a line"),
         ("run/iterations/0001/stdout.raw", lambda s: "", "bytes are missing"),
+        ("ledger/0001.count", lambda s: s + "0", "bytes are lost"),
         ("ledger/0001.out", lambda s: "other\n" + s, "not what the agent printed"),
         ("ledger/rows.jsonl", lambda s: s + s, "started 2 times"),
     ],

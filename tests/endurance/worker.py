@@ -1,7 +1,7 @@
 """The agent of a night: `worker.py LEDGER SEED LAST`. Each iteration does something else, as the seed has it.
 
-It keeps its own account outside of the run's folder, before it says anything: a copy of every byte that it prints, and
-a row in a ledger for the usage that it tells. It runs with the standard library alone.
+It keeps its own account outside of the run's folder. Before it says anything: a copy of it, and a row in a ledger for
+the usage that it tells; after that: the number of bytes that are out. It runs with the standard library alone.
 """
 
 from __future__ import annotations
@@ -69,6 +69,8 @@ class Worker:
         self.iteration = iteration
         self.copy = os.open(ledger / f"{iteration:04d}.out", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self.rows = os.open(ledger / "rows.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self.count = os.open(ledger / f"{iteration:04d}.count", os.O_WRONLY | os.O_CREAT, 0o600)
+        self.printed = 0
 
     def note(self, what: str, **fields: Any) -> None:
         row = {"n": self.iteration, "what": what, "time": time.time(), **fields}
@@ -79,7 +81,10 @@ class Worker:
         data = "".join(f"{SENTINEL}{json.dumps(event, ensure_ascii=False)}\n" for event in events).encode()
         os.write(self.copy, data)
         while data:
-            data = data[os.write(1, data) :]
+            sent = os.write(1, data)
+            data = data[sent:]
+            self.printed += sent
+            os.pwrite(self.count, b"%012d" % self.printed, 0)
 
     def text(self, words: str) -> None:
         self.say({"type": "text", "tag": "AI", "text": words})
