@@ -14,6 +14,7 @@ from bench.sessions import SESSIONS, Session
 from bench.table import Row
 from ralph.transcripts import registry
 from ralph.transcripts.events import Text, ToolCall, ToolOutput, ToolStart, TranscriptEvent
+from ralph.transcripts.safe import SafeAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,33 +70,35 @@ def _row(session: Session, lines: list[str], rounds: int) -> Row:
     )
 
 
-def _feeder(session: Session) -> Callable[[str], list[TranscriptEvent]]:
-    adapter = registry.create(session.adapter)
-    return adapter.feed_stderr if session.stderr else adapter.feed
+def _feeder(session: Session) -> Callable[[list[str]], list[TranscriptEvent]]:
+    """As a run does it: many lines at once, and guarded."""
+    adapter = SafeAdapter(registry.create(session.adapter))
+    return adapter.feed_stderr_lines if session.stderr else adapter.feed_lines
 
 
-def _feed(feed: Callable[[str], list[TranscriptEvent]], lines: list[str]) -> float:
+def _feed(feed: Callable[[list[str]], list[TranscriptEvent]], lines: list[str]) -> float:
     before = time.perf_counter()
-    for line in lines:
-        feed(line)
+    feed(lines)
     return time.perf_counter() - before
 
 
 def _bare(lines: list[str], recipes: list[list[_Recipe]]) -> float:
-    """As little as any adapter could do: decode the line, put its events into a list."""
+    """As little as any adapter could do: decode the line, put its events into a list, and that to the others'."""
     decode = msgspec.json.decode
     before = time.perf_counter()
+    all_events: list[Any] = []
     for line, parts in zip(lines, recipes, strict=True):
         decode(line)
         events = []
         for outer, inner, arguments, rest in parts:
             events.append(outer(inner(*arguments), *rest) if inner else outer(*arguments))
+        all_events += events
     return time.perf_counter() - before
 
 
 def _recipes(session: Session, lines: list[str]) -> list[list[_Recipe]]:
     feed = _feeder(session)
-    return [[recipe for event in feed(line) for recipe in (*_made(event, line), _recipe(event))] for line in lines]
+    return [[recipe for event in feed([line]) for recipe in (*_made(event, line), _recipe(event))] for line in lines]
 
 
 def _made(event: TranscriptEvent, line: str) -> list[_Recipe]:

@@ -88,7 +88,7 @@ class Recorder:
             self.looks_like_rtf1 = True
         lines = self._out.feed(chunk)
         if lines:
-            self._handle(self._clean(lines), self.adapter.feed)
+            self._take(self.adapter.feed_lines(self._clean(lines)))
 
     def stderr(self, chunk: bytes) -> None:
         self._raw_err.write(chunk)
@@ -96,7 +96,7 @@ class Recorder:
         self.last_output = time.monotonic()
         lines = self._err.feed(chunk)
         if lines:
-            self._handle(lines, self.adapter.feed_stderr)
+            self._take(self.adapter.feed_stderr_lines(lines))
 
     def listen(self, read: Callable[[str], list[TranscriptEvent]]) -> Callable[[bytes], None]:
         """Who takes a third stream; `read` knows what its lines mean."""
@@ -105,7 +105,7 @@ class Recorder:
 
         def take(chunk: bytes) -> None:
             self.last_output = time.monotonic()
-            self._handle(framer.feed(chunk), read)
+            self._take([event for line in framer.feed(chunk) for event in read(line)])
 
         return take
 
@@ -149,22 +149,17 @@ class Recorder:
 
     def finish(self) -> None:
         """Lines without their newline, and what the adapter held back."""
-        self._handle(self._clean(self._out.flush()), self.adapter.feed)
-        self._handle(self._err.flush(), self.adapter.feed_stderr)
+        self._take(self.adapter.feed_lines(self._clean(self._out.flush())))
+        self._take(self.adapter.feed_stderr_lines(self._err.flush()))
         if self._aside is not None:
-            self._handle(self._aside[0].flush(), self._aside[1])
+            framer, read = self._aside
+            self._take([event for line in framer.flush() for event in read(line)])
         self._take(self.adapter.flush())
         self._raw_out.close()
         self._raw_err.close()
 
     def _clean(self, lines: list[str]) -> list[str]:
         return [from_terminal(line) for line in lines] if self._pty else lines
-
-    def _handle(self, lines: list[str], feed: Callable[[str], list[TranscriptEvent]]) -> None:
-        events: list[TranscriptEvent] = []
-        for line in lines:
-            events += feed(line)
-        self._take(events)
 
     def _take(self, events: list[TranscriptEvent]) -> None:
         if events:

@@ -36,14 +36,14 @@ def replay(
     adapter = SafeAdapter(registry.create(transcript, prompt=prompt))
     seen = Observation(Markers.configured(promise))
     topics = TopicReader()
-    for data, feed in ((err, adapter.feed_stderr), (out, adapter.feed)):
+    for data, feed in ((err, adapter.feed_stderr_lines), (out, adapter.feed_lines)):
         framer = LineFramer()
         for start in range(0, len(data), _CHUNK):
-            batch = [e for line in framer.feed(data[start : start + _CHUNK]) for e in feed(line)]
+            batch = feed(framer.feed(data[start : start + _CHUNK]))
             seen.feed(batch)
             batch = topics.extend(batch)
             yield batch, _lines(batch)
-        rest = [e for line in framer.flush() for e in feed(line)]
+        rest = feed(framer.flush())
         seen.feed(rest)
         rest = topics.extend(rest)
         yield rest, _lines(rest)

@@ -21,7 +21,7 @@ HEADER = re.compile(r"(\[\d{4}-\d\d-\d\dT[\d:.]+Z?\] )?OpenAI Codex v\d")
 RULE = "--------"
 NUMBER = re.compile(r"\d{1,3}(?:,\d{3})*\Z|\d+\Z")
 #: What the logging library of the CLI writes.
-TRACE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z +(?:ERROR|WARN|INFO|DEBUG|TRACE) \w+(?:::\w+)*")
+TRACE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z +(?:ERROR|WARN|INFO|DEBUG|TRACE) \w+(?:::\w+)*", re.ASCII)
 NOTICE = ("ERROR: ", "warning: ", "deprecated: ", "mcp: ", "mcp startup: ", "hook: ", "model rerouted: ")
 PATCHED = re.compile(r"patch: (completed|failed|declined|in_progress)\Z")
 CHANGED = re.compile(r"[AMDR] \S")
@@ -74,6 +74,10 @@ def read_status(line: str) -> tuple[str, Status] | None:
     """What stands before a status, and the status: ` succeeded in 3ms:`, ` exited 3 in 0ms:`, ` declined:`."""
     if not line.endswith(":"):
         return None
+    before, word, took = line.rpartition(" succeeded in ")
+    # As nearly all are. Before it may stand a command that says the same, or worse.
+    if word and took[-3:] == "ms:" and took[:-3].isdecimal() and not _tells(before):
+        return before, Status(ToolStatus.OK, int(took[:-3]))
     found = _STATUS.match(line)
     if not found:
         return None
@@ -85,8 +89,16 @@ def read_status(line: str) -> tuple[str, Status] | None:
     return before, Status(status, duration_ms(took))
 
 
+def _tells(text: str) -> bool:
+    return bool(text) and (" succeeded" in text or " exited" in text or " declined" in text or " in progress" in text)
+
+
 def quote_open(text: str) -> bool:
     """Whether a quote is still open: Codex joins a command as a shell reads it, so a newline is always in quotes."""
+    if "\\" not in text:
+        single, double = text.count("'"), text.count('"')
+        if not single or not double:
+            return (single + double) % 2 == 1
     rest = _QUOTED.sub("", text)
     return "'" in rest or '"' in rest
 
@@ -94,13 +106,16 @@ def quote_open(text: str) -> bool:
 def read_command(text: str) -> Command | None:
     """The lines after `exec`, if they are a whole command with its directory."""
     ended = None
-    told = read_status(text)
+    told = read_status(text) if text[-1:] == ":" else None
     if told is not None:
         text, ended = told
-    found = _DIRECTORY.match(text)
-    if not found or quote_open(found.group(1)):
-        return None
-    return Command(found.group(1), found.group(2), ended)
+    before, word, directory = text.rpartition(" in ")
+    if not word or directory[:1] != "/":
+        found = _DIRECTORY.match(text)
+        if not found:
+            return None
+        before, directory = found.groups()
+    return None if quote_open(before) else Command(before, directory, ended)
 
 
 def divide(lines: list[str], *, blank_after_output: bool, limit: int | None = None) -> tuple[int, int]:
@@ -109,14 +124,19 @@ def divide(lines: list[str], *, blank_after_output: bool, limit: int | None = No
     What comes first is a command's output, or the prompt. `blank_after_output`: newer versions leave a blank line
     after output that ended with a newline. `limit`: so many lines of output were printed at most.
     """
-    found = [i for i, line in enumerate(lines) if line == "codex" and _may_speak(lines, i)]
+    found: list[int] = []
+    at = -1
+    for _ in range(lines.count("codex")):
+        at = lines.index("codex", at + 1)
+        if _may_speak(lines, at):
+            found.append(at)
     if limit is not None:
         found = [i for i in found if i <= limit]
     if blank_after_output:
         found = [i for i in found if i and not lines[i - 1].strip()] or found
     words = found[-1] if found else len(lines)
     for i in range(words - 1, -1, -1):
-        if TITLE.match(lines[i]) and (i == 0 or not lines[i - 1].strip()):
+        if lines[i][:2] == "**" and TITLE.match(lines[i]) and (i == 0 or not lines[i - 1].strip()):
             return i, words
     return words, words
 
@@ -139,7 +159,7 @@ def trailer(lines: list[str]) -> tuple[int, int] | None:
 
 def is_notice(line: str) -> bool:
     """The CLI's own words, by how they begin."""
-    return line.startswith(NOTICE) or TRACE.match(line) is not None
+    return line.startswith(NOTICE) or (line[:1].isdecimal() and TRACE.match(line) is not None)
 
 
 def notices_at(lines: list[str], *, blank_before: bool) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import Any
 
 from ralph.transcripts import meta
 from ralph.transcripts._codex_blocks import (
@@ -59,11 +60,16 @@ class Part(Enum):
     PATCH = auto()  # the text of a change, held until its result
 
 
+# Looked up once: before Python 3.12 that takes as long as building an event.
+_HEADER, _ECHO, _PROMPT, _THINK, _AI, _TOOL, _PATCH = Part
+_TAG_AI, _TAG_THINK, _TAG_PROMPT, _TAG_SYS = Tag.AI, Tag.THINK, Tag.PROMPT, Tag.SYS
+
+
 class HumanTranscript:
     """Feed it the lines of the stream that begins with `OpenAI Codex v…`."""
 
     def __init__(self, prompt: str | None) -> None:
-        self._part = Part.HEADER
+        self._part = _HEADER
         self._rules = 0
         self._model: str | None = None
         self._echo = [line.strip() for line in prompt.split("\n") if line.strip()][::-1] if prompt else []
@@ -84,12 +90,12 @@ class HumanTranscript:
         self.error: str | None = None
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        if self._part is Part.TOOL and self._first is None and not MAYBE.match(line):
+        if self._part is _TOOL and self._first is None and not MAYBE.match(line):
             self._held.append(line)
             self._previous = line
             return []
         bare = strip_escapes(line) if "\x1b" in line or line[-1:] == "\r" else line
-        if self._part is Part.HEADER:
+        if self._part is _HEADER:
             return self._header(line, bare)
         if self._first is not None:
             return self._second(line, bare)
@@ -119,52 +125,49 @@ class HumanTranscript:
             self._rules += 1
         elif self._rules >= 2:
             if bare == "user":
-                self._part = Part.ECHO if self._echo else Part.PROMPT
+                self._part = _ECHO if self._echo else _PROMPT
                 return []
-            self._part = Part.THINK
+            self._part = _THINK
             return self.feed(line)
         key, _, value = bare.partition(": ")
         if key == "model" and value:
             self._model = value
         elif key == "session id" and value and not self._session:
             self._session = True
-            return [Text(Tag.SYS, line), meta.session(value, self._model)]
-        return [Text(Tag.SYS, line)]
+            return [Text(_TAG_SYS, line), meta.session(value, self._model)]
+        return [Text(_TAG_SYS, line)]
 
     # -- lines that are certain, wherever they stand
 
     def _certain(self, line: str, bare: str) -> list[TranscriptEvent] | None:
-        if self._part is Part.ECHO:
+        if self._part is _ECHO:
             return None
         match bare:
             case "exec" | "apply patch" | "file update":
                 self._first = line
                 return []
-            case "thinking" if not self._previous.strip() and self._part is not Part.PATCH and not self._newer():
+            case "thinking" if not self._previous.strip() and self._part is not _PATCH and not self._newer():
                 # It thinks before it speaks: all before its first thoughts is the prompt.
-                held = self._held if self._part is Part.PROMPT else []
-                events = _text(Tag.PROMPT, held) if held else self._close()
-                self._held, self._part = [], Part.THINK
+                held = self._held if self._part is _PROMPT else []
+                events = _text(_TAG_PROMPT, held) if held else self._close()
+                self._held, self._part = [], _THINK
                 return events
         if self._running and bare[:1] == " ":
-            told = read_status(bare)
-            call = next((c for c in self._running if c[1] == "shell"), None)
-            if told is not None and not told[0] and call is not None:
-                # Of commands that ran at once it is not said which one ended: the one that began first.
-                self._running.remove(call)
-                return self._close() + self._output_of(call, told[1], newer=True)
+            ended = self._ended(bare)
+            if ended is not None:
+                return ended
         again = retry(bare.removeprefix("ERROR: ")) if "onnecting..." in bare else None
         if again is not None:
             events = self._close()
-            self._part = Part.THINK
-            return [*events, Text(Tag.SYS, line), again]
-        if self._part is Part.PROMPT and TRACE.match(bare):
-            return [*self._close(), Text(Tag.SYS, line)]
+            self._part = _THINK
+            return [*events, Text(_TAG_SYS, line), again]
+        if self._part is _PROMPT and TRACE.match(bare):
+            return [*self._close(), Text(_TAG_SYS, line)]
         if bare.startswith("mcp: "):
             found = MCP.match(bare)
             if found:
                 return self._mcp(line, found.group(1), found.group(3))
-        if self._part is Part.PATCH and bare.startswith("apply_patch("):
+        if self._part is _PATCH and bare.startswith("apply_patch("):
             found = PATCH_END.match(bare)
             if found and self._running:
                 status = ToolStatus.FAIL if int(found.group(1)) else ToolStatus.OK
@@ -172,6 +175,20 @@ class HumanTranscript:
                 text, self._held = self._held, []
                 shown: list[TranscriptEvent] = [ToolOutput(ToolRef(*call), "\n".join(text))] if text else []
                 return shown + self._output_of(call, Status(status, duration_ms(found.group(2))), newer=False)
+        return None
+
+    def _ended(self, bare: str) -> list[TranscriptEvent] | None:
+        """While a command runs: the line that tells how it ended, if this is one."""
+        told = read_status(bare)
+        if told is None or told[0]:
+            return None
+        for at, call in enumerate(self._running):
+            if call[1] == "shell":
+                # Of commands that ran at once it is not said which one ended: the one that began first.
+                events = self._close()
+                del self._running[at]
+                self._output_of(call, told[1], newer=True)
+                return events
         return None
 
     def _second(self, line: str, bare: str) -> list[TranscriptEvent]:
@@ -183,13 +200,13 @@ class HumanTranscript:
             self._first = None
             events, call = self._new("apply_patch", None)
             status = _PATCH_STATUS.get(patched.group(1), ToolStatus.FAIL)
-            self._part, self._patched = Part.THINK, True
+            self._part, self._patched = _THINK, True
             return [*events, ToolEnd(ToolResult(call[0], status, None, call[1]))]
         if first == "file update" and CHANGED.match(bare):
             self._first = None
             events, call = self._new("apply_patch", {"change": bare})
             self._running.append(call)
-            self._part = Part.PATCH
+            self._part = _PATCH
             self._held = [line]
             return events
         self._command.append(line)
@@ -220,24 +237,24 @@ class HumanTranscript:
             events += self.feed(line) if self._doubts < _DOUBTS else self._content(line, strip_escapes(line))
         return events
 
-    def _new(self, name: str, given: dict[str, str] | None) -> tuple[list[TranscriptEvent], tuple[str, str]]:
+    def _new(self, name: str, given: dict[str, Any] | None) -> tuple[list[TranscriptEvent], tuple[str, str]]:
         events = self._close()
         self._count += 1
         self.error = None
         call = (f"call_{self._count}", name)
-        return [*events, ToolStart(ToolCall(call[0], name, dict(given) if given else None))], call
+        return [*events, ToolStart(ToolCall(call[0], name, given))], call
 
     def _start(self, command: Command) -> list[TranscriptEvent]:
         events, call = self._new("shell", {"command": command.text, "cwd": command.directory})
         if command.ended is not None:
             return events + self._output_of(call, command.ended, newer=False)
         self._running.append(call)
-        self._part = Part.THINK
+        self._part = _THINK
         return events
 
     def _output_of(self, call: tuple[str, str], status: Status, *, newer: bool) -> list[TranscriptEvent]:
         self._current = (*call, status, newer)
-        self._part = Part.TOOL
+        self._part = _TOOL
         self._held = []
         return []
 
@@ -245,117 +262,128 @@ class HumanTranscript:
         if ended is None:
             events, call = self._new(name, None)
             self._running.append(call)
-            self._part = Part.THINK
+            self._part = _THINK
             return events
         found = next((c for c in self._running if c[1] == name), None)
         if found is None:
-            return [*self._close(), Text(Tag.SYS, line)]
+            return [*self._close(), Text(_TAG_SYS, line)]
         self._running.remove(found)
         events = self._close()
-        self._part = Part.THINK
+        self._part = _THINK
         status = ToolStatus.OK if ended == "completed" else ToolStatus.FAIL
         return [*events, ToolEnd(ToolResult(found[0], status, None, name))]
 
     # -- everything else
 
     def _holding(self) -> bool:
-        return self._part in (Part.PROMPT, Part.TOOL, Part.PATCH)
+        part = self._part
+        return part is _TOOL or part is _PROMPT or part is _PATCH
 
     def _newer(self) -> bool:
-        return self._part is Part.TOOL and self._current is not None and self._current[3]
+        return self._part is _TOOL and self._current is not None and self._current[3]
 
     def _content(self, line: str, bare: str) -> list[TranscriptEvent]:
         if self._holding():
             self._held.append(line)
             return []
-        if self._part is Part.ECHO:
+        if self._part is _ECHO:
             return self._echoed(line, bare)
         if self._tail or bare == "tokens used":
             self._tail.append(line)
             return []
         if bare == "codex":
-            self._part, self.words, self.error = Part.AI, [], None
+            self._part, self.words, self.error = _AI, [], None
             return []
-        if self._part is Part.AI:
+        if self._part is _AI:
             if bare.startswith("ERROR: ") or TRACE.match(bare):
                 return self._notice(line, bare)
             self.words.append(line)
-            return [Text(Tag.AI, line)]
+            return [Text(_TAG_AI, line)]
         if not bare.strip():
             return []
         self._patched = self._patched and bare.startswith("/")
         if self._patched:  # the files of a patch are listed after it
-            return [Text(Tag.SYS, line)]
-        return self._notice(line, bare) if is_notice(bare) else [Text(Tag.THINK, line)]
+            return [Text(_TAG_SYS, line)]
+        return self._notice(line, bare) if is_notice(bare) else [Text(_TAG_THINK, line)]
 
     def _echoed(self, line: str, bare: str) -> list[TranscriptEvent]:
         if bare.strip():
             if self._echo[-1] != bare.strip():
                 # Not as it was given: where it ends must be found out.
-                self._part = Part.PROMPT
+                self._part = _PROMPT
                 return self.feed(line)
             self._echo.pop()
             if not self._echo:
-                self._part = Part.THINK
-        return [Text(Tag.PROMPT, line)]
+                self._part = _THINK
+        return [Text(_TAG_PROMPT, line)]
 
     def _notice(self, line: str, bare: str) -> list[TranscriptEvent]:
         if bare.startswith("ERROR: "):
             self.error = bare.removeprefix("ERROR: ")
-        return [Text(Tag.SYS, line)]
+        return [Text(_TAG_SYS, line)]
 
     def _close(self) -> list[TranscriptEvent]:
         """Something certain follows, or the end: what was held can be divided now."""
         held, self._held = self._held, []
         tail, self._tail = self._tail, []
-        if self._part is Part.PATCH:
-            return _text(Tag.SYS, held)
-        if not self._holding():
-            return _text(Tag.AI if self._part is Part.AI else Tag.THINK, tail)
-        if self._part is Part.PROMPT:
+        part = self._part
+        if part is _TOOL:
+            return self._tool_ends(held)
+        if part is _PATCH:
+            return _text(_TAG_SYS, held)
+        if part is _PROMPT:
             return self._prompt_ends(held)
-        return self._tool_ends(held)
+        return _text(_TAG_AI if part is _AI else _TAG_THINK, tail) if tail else []
 
     def _prompt_ends(self, held: list[str]) -> list[TranscriptEvent]:
-        bare = [strip_escapes(line) for line in held]
+        bare = _bare(held)
         end = notices_at(bare, blank_before=False)
         think, speak = divide(bare[:end], blank_after_output=False)
         warned = next((i for i in range(think - 1, -1, -1) if bare[i].startswith("warning: ")), None)
         events: list[TranscriptEvent] = []
         if warned is not None:
-            events = _text(Tag.PROMPT, held[:warned]) + _text(Tag.SYS, [held[warned]])
-            events += _text(Tag.THINK, held[warned + 1 : think])
+            events = _text(_TAG_PROMPT, held[:warned]) + _text(_TAG_SYS, [held[warned]])
+            events += _text(_TAG_THINK, held[warned + 1 : think])
         else:
-            events = _text(Tag.PROMPT, held[:think])
+            events = _text(_TAG_PROMPT, held[:think])
         return events + self._spoken(held, bare, think, speak, end)
 
     def _tool_ends(self, held: list[str]) -> list[TranscriptEvent]:
         if self._current is None:
-            return _text(Tag.SYS, held)
+            return _text(_TAG_SYS, held)
         key, name, ended, newer = self._current
-        self._current = None
-        bare = [strip_escapes(line) for line in held]
+        bare = _bare(held)
         end = notices_at(bare, blank_before=newer)
-        think, speak = divide(bare[:end], blank_after_output=newer, limit=None if newer else OUTPUT_LINES)
+        think, speak = divide(
+            bare if end == len(bare) else bare[:end], blank_after_output=newer, limit=None if newer else OUTPUT_LINES
+        )
         events: list[TranscriptEvent] = []
         output = "\n".join(held[:think])
-        if output.strip():
+        if output and not output.isspace():
             events.append(ToolOutput(ToolRef(key, name), output.rstrip("\n")))
         events.append(ToolEnd(ToolResult(key, ended.status, ended.duration_ms, name)))
-        return events + self._spoken(held, bare, think, speak, end)
+        self._current = None
+        events += self._spoken(held, bare, think, speak, end)
+        return events
 
     def _spoken(self, held: list[str], bare: list[str], think: int, speak: int, end: int) -> list[TranscriptEvent]:
-        events = _text(Tag.THINK, held[think:speak])
-        self._part = Part.THINK
+        events = _text(_TAG_THINK, held[think:speak]) if think < speak else []
+        self._part = _THINK
         if speak < end:
-            self._part, self.error = Part.AI, None
+            self._part, self.error = _AI, None
             self.words = held[speak + 1 : end]
-            events += _text(Tag.AI, self.words)
-        for line, naked in zip(held[end:], bare[end:], strict=True):
-            events += self._notice(line, naked)
+            events += _text(_TAG_AI, self.words)
+        if end < len(held):
+            for line, naked in zip(held[end:], bare[end:], strict=True):
+                events += self._notice(line, naked)
         return events
 
 
 def _text(tag: Tag, lines: list[str]) -> list[TranscriptEvent]:
     text = "\n".join(lines)
-    return [Text(tag, text.rstrip("\n"))] if text.strip() else []
+    return [Text(tag, text.rstrip("\n"))] if text and not text.isspace() else []
+
+
+def _bare(lines: list[str]) -> list[str]:
+    text = "".join(lines)
+    return [strip_escapes(line) for line in lines] if "\x1b" in text or "\r" in text else lines

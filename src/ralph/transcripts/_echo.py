@@ -20,3 +20,7 @@ class PromptEcho:
             return True
         self._next, self._lines = -1, []
         return False
+
+    def over(self, prompt: str | None) -> bool:
+        """Whether no line that comes can be an echo any more."""
+        return prompt is None or self._next < 0

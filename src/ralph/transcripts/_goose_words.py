@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ralph.transcripts._errors import classify
+from ralph.transcripts.events import Tag, Text, TranscriptEvent
 from ralph.transcripts.meta import ErrorClass
 
 RETRY_ADVICE = "Please retry if you think this is a transient or recoverable error."
@@ -39,6 +40,8 @@ _BANNER = re.compile(
 )
 #: A tool call in the text format: a rule, the tool's name, its arguments.
 TEXT_TOOL = re.compile(r"\s*(?:─{3}|▸ \S)")
+#: How a line begins that may be more than words: JSON, or goose's own.
+_NOT_WORDS = frozenset("{[ReIP")
 
 
 def own_error(text: str, *, certain: bool) -> tuple[str, ErrorClass] | None:
@@ -72,6 +75,20 @@ def text_error(lines: list[str]) -> str | None:
 def is_own_line(line: str) -> bool:
     """A line of the text format that goose wrote, as far as one line tells."""
     return line.startswith(("Ran into this error", "error: Ran into", _TURNS)) or line in (RETRY_ADVICE, RESEND_ADVICE)
+
+
+def text_block(lines: list[str]) -> list[TranscriptEvent]:
+    """The first of these lines that are certainly words or calls of the text format, after its banner."""
+    ai, tool = Tag.AI, Tag.TOOL
+    events: list[TranscriptEvent] = []
+    for line in lines:
+        if "\x1b" in line or "\r" in line:
+            break
+        first = line[:1]
+        if first in _NOT_WORDS and (first == "{" or first == "[" or is_own_line(line)):
+            break
+        events.append(Text(tool if ("─" in line or "▸" in line) and TEXT_TOOL.match(line) else ai, line))
+    return events
 
 
 def error_class(message: str) -> ErrorClass:

@@ -10,7 +10,7 @@ import re
 
 from ralph.transcripts import meta
 from ralph.transcripts._errors import classify
-from ralph.transcripts.events import Meta, Tag
+from ralph.transcripts.events import Meta, Tag, Text, TranscriptEvent
 from ralph.transcripts.meta import ErrorClass
 
 _COLOURS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
@@ -21,6 +21,8 @@ _TOOL_BARE = re.compile(r"(?:[$←→✱%◇◈⚙✓✗•] \S|# Todos$)")
 _ERROR = "\x1b[91m\x1b[1mError: "
 _DENIED = re.compile(r"permission requested: .*; auto-rejecting$")
 _FIELD = re.compile(r'\s+"message": "(.*)",?$')
+#: How a line begins that may be more than words: a thought, or JSON.
+_NOT_WORDS = frozenset("T{[")
 #: What opencode tells the model when it refuses a call. Tools report a file's missing rights in other words.
 _REFUSALS = (
     "The user rejected permission to use",
@@ -89,6 +91,20 @@ class UiLines:
             return Tag.TOOL, text, []
         self._words = True
         return Tag.AI, text, []
+
+    def words(self, lines: list[str]) -> list[TranscriptEvent]:
+        """The first of these lines that are nothing but an agent's words on stdout, as `read` would tell; else none."""
+        events: list[TranscriptEvent] = []
+        if not self._words or self._stderr or self._header or self._in_tool or self._object:
+            return events
+        ai, nobody = Tag.AI, Tag.SYS
+        for line in lines:
+            if line[:1] in _NOT_WORDS or "\x1b" in line:
+                break
+            events.append(Text(nobody if line.isspace() else ai, line))
+        if events:
+            self._after_blank = not lines[len(events) - 1].strip()
+        return events
 
     def _error(self, message: str) -> list[Meta]:
         of_tool, self._tool_failed = self._tool_failed, False

@@ -16,11 +16,45 @@ class Capabilities(msgspec.Struct, frozen=True):
     supports_prompt_hiding: bool = False
 
 
+#: Each look ahead copies so many lines at most, so that a block in which every other line is special costs little.
+_AHEAD = 64
+
+
+class Block:
+    """Lines that came at once, and the events of those of them that have been taken."""
+
+    __slots__ = ("_escaped", "at", "events", "lines")
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        #: the first line that has not been taken
+        self.at = 0
+        self.events: list[TranscriptEvent] = []
+        self._escaped: bool | None = None
+
+    def ahead(self) -> list[str]:
+        """The next lines; not all of them, if there are many."""
+        return self.lines[self.at : self.at + _AHEAD]
+
+    def escaped(self) -> bool:
+        """Whether any line, taken or not, holds an escape sequence or a carriage return."""
+        if self._escaped is None:
+            text = "\n".join(self.lines)
+            self._escaped = "\x1b" in text or "\r" in text
+        return self._escaped
+
+    def take(self, until: int, events: list[TranscriptEvent]) -> None:
+        """The lines before `until` are done, and these are their events: both at once, so that none is lost."""
+        self.events += events
+        self.at = until
+
+
 class TranscriptAdapter:
     """Lines in, events out: pure, stateful, no I/O.
 
     A line comes without its newline. An adapter never raises and never stays silent about a line it does not
-    understand: that becomes text. Subclasses set `name` and `capabilities` and write `feed`.
+    understand: that becomes text. Subclasses set `name` and `capabilities` and write `feed`; the methods that take
+    many lines at once are for speed alone.
     """
 
     name: str = ""
@@ -40,6 +74,24 @@ class TranscriptAdapter:
     def feed_stderr(self, line: str) -> list[TranscriptEvent]:
         """The events of one line of stderr. It is nobody's words unless an adapter knows better."""
         return [Text(Tag.SYS, line)]
+
+    def feed_lines(self, lines: list[str]) -> list[TranscriptEvent]:
+        """The events of many lines of stdout, as `feed` would give them one by one."""
+        return [event for line in lines for event in self.feed(line)]
+
+    def feed_stderr_lines(self, lines: list[str]) -> list[TranscriptEvent]:
+        """The same for stderr."""
+        return [event for line in lines for event in self.feed_stderr(line)]
+
+    def feed_block(self, block: Block) -> None:
+        """Takes the lines of stdout from `block.at` on, up to one that it leaves to `feed`; more than one is quicker.
+
+        Only for speed, and only for text, whose lines are short: what comes out must be what `feed` would have given.
+        State changes after everything that could fail, right before `block.take`.
+        """
+
+    def feed_stderr_block(self, block: Block) -> None:
+        """The same for stderr."""
 
     def flush(self) -> list[TranscriptEvent]:
         """What was held back, once the output has ended."""

@@ -12,10 +12,10 @@ from ralph.transcripts._codex_blocks import HEADER
 from ralph.transcripts._codex_errors import classify_message, limit
 from ralph.transcripts._codex_items import ThreadItems
 from ralph.transcripts._codex_legacy import LegacyMessages
+from ralph.transcripts._codex_quick import QuickTranscript
 from ralph.transcripts._codex_stamped import StampedTranscript
-from ralph.transcripts._codex_text import HumanTranscript
 from ralph.transcripts._json import JsonAdapter, strip_escapes
-from ralph.transcripts.base import Capabilities
+from ralph.transcripts.base import Block, Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
 
 _FATAL = "Error: "
@@ -33,8 +33,8 @@ class CodexAdapter(JsonAdapter):
         self._items = ThreadItems()
         self._legacy = LegacyMessages()
         #: the human transcript, on the stream where its first line was seen
-        self._on_stdout: HumanTranscript | StampedTranscript | None = None
-        self._on_stderr: HumanTranscript | StampedTranscript | None = None
+        self._on_stdout: QuickTranscript | StampedTranscript | None = None
+        self._on_stderr: QuickTranscript | StampedTranscript | None = None
         self._copy: list[str] = []
         self._last_error: str | None = None
 
@@ -81,6 +81,14 @@ class CodexAdapter(JsonAdapter):
             self._last_error = bare.removeprefix(_FATAL)
         return [Text(Tag.SYS, line)]
 
+    def feed_block(self, block: Block) -> None:
+        if not self.structured and isinstance(self._on_stdout, QuickTranscript):
+            self._on_stdout.feed_block(block)
+
+    def feed_stderr_block(self, block: Block) -> None:
+        if isinstance(self._on_stderr, QuickTranscript):
+            self._on_stderr.feed_block(block)
+
     def flush(self) -> list[TranscriptEvent]:
         events = super().flush()
         if self.structured:
@@ -89,7 +97,7 @@ class CodexAdapter(JsonAdapter):
         for transcript in (self._on_stdout, self._on_stderr):
             if transcript is not None:
                 events += transcript.flush()
-                if isinstance(transcript, HumanTranscript):
+                if isinstance(transcript, QuickTranscript):
                     said = "\n".join(transcript.words).strip()
                     error = transcript.error or error
                     copy = "\n".join(self._copy).strip()
@@ -104,11 +112,11 @@ class CodexAdapter(JsonAdapter):
         self._last_error = None
         return events
 
-    def _recognised(self, line: str) -> HumanTranscript | StampedTranscript | None:
+    def _recognised(self, line: str) -> QuickTranscript | StampedTranscript | None:
         found = HEADER.match(strip_escapes(line))
         if not found:
             return None
-        return StampedTranscript() if found.group(1) else HumanTranscript(self.prompt)
+        return StampedTranscript() if found.group(1) else QuickTranscript(self.prompt)
 
 
 ADAPTER = CodexAdapter

@@ -13,7 +13,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ralph.transcripts._members import plain_members
 
+
+@plain_members
 class Tag(StrEnum):
     """Who speaks in a `text` event."""
 
@@ -25,6 +28,7 @@ class Tag(StrEnum):
     USER = "USER"
 
 
+@plain_members
 class ToolStatus(StrEnum):
     OK = "ok"
     FAIL = "fail"

@@ -18,7 +18,7 @@ from ralph.transcripts._errors import retry_after
 from ralph.transcripts._goose_lines import HOT, Answer, Call, Inference, Message, Thought, Words, decode_line
 from ralph.transcripts._goose_tools import GooseTools
 from ralph.transcripts._json import JsonAdapter, get_dict, get_float, get_int, get_list, get_str, strip_escapes
-from ralph.transcripts.base import Capabilities
+from ralph.transcripts.base import Block, Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent, decode_json
 from ralph.transcripts.meta import ErrorClass
 
@@ -86,6 +86,20 @@ class GooseAdapter(JsonAdapter):
             if events is not None:
                 return events
         return super().feed(line)
+
+    def feed_block(self, block: Block) -> None:
+        if self.structured or self._document or self._opening or self._failed_to_start:
+            return
+        lines = block.ahead()
+        events = words.text_block(lines)
+        last: list[str] = []
+        for line in reversed(lines[: len(events)]):
+            if line.strip():
+                last.insert(0, line.rstrip())
+                if len(last) == 2:
+                    break
+        self._last = [*self._last, *last][-2:]
+        block.take(block.at + len(events), events)
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True

@@ -8,9 +8,11 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
+from ralph.transcripts._members import plain_members
 from ralph.transcripts.events import Meta
 
 
+@plain_members
 class Kind(StrEnum):
     SESSION = "session"
     RATE_LIMIT = "rate_limit"
@@ -49,6 +51,7 @@ OURS = frozenset(
 )
 
 
+@plain_members
 class ErrorClass(StrEnum):
     """What went wrong, as far as a CLI tells; the values are names of outcomes."""
 

@@ -26,7 +26,7 @@ from ralph.transcripts._opencode_parts import (
     whole_number,
 )
 from ralph.transcripts._opencode_ui import UiLines, error_class, is_refusal
-from ralph.transcripts.base import Capabilities
+from ralph.transcripts.base import Block, Capabilities
 from ralph.transcripts.events import (
     Meta,
     Tag,
@@ -103,6 +103,13 @@ class OpencodeAdapter(JsonAdapter):
                     self.structured = True
                     return events
         return super().feed(line)
+
+    def feed_block(self, block: Block) -> None:
+        if not self.structured and not self._document:
+            events = self._stdout.words(block.ahead())
+            if events:
+                self._cut = False
+                block.take(block.at + len(events), events)
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True

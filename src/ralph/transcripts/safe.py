@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ralph.transcripts import meta
-from ralph.transcripts.base import Capabilities, TranscriptAdapter
+from ralph.transcripts.base import Block, Capabilities, TranscriptAdapter
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class SafeAdapter(TranscriptAdapter):
@@ -13,6 +18,12 @@ class SafeAdapter(TranscriptAdapter):
     def __init__(self, inner: TranscriptAdapter) -> None:
         self._inner = inner
         self.name = inner.name
+        # Most adapters have no quicker way for many lines; then nobody needs to ask them.
+        own = type(inner)
+        self._out_block = inner.feed_block if own.feed_block is not TranscriptAdapter.feed_block else None
+        self._err_block = (
+            inner.feed_stderr_block if own.feed_stderr_block is not TranscriptAdapter.feed_stderr_block else None
+        )
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
@@ -23,23 +34,51 @@ class SafeAdapter(TranscriptAdapter):
         return self._inner.structured
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        try:
-            return self._inner.feed(line)
-        except Exception as error:  # noqa: BLE001 - a boundary: an adapter's bug must not end a run
-            return self._failed(error, line)
+        return self._each([line], self._inner.feed)
 
     def feed_stderr(self, line: str) -> list[TranscriptEvent]:
-        try:
-            return self._inner.feed_stderr(line)
-        except Exception as error:  # noqa: BLE001 - a boundary: an adapter's bug must not end a run
-            return self._failed(error, line)
+        return self._each([line], self._inner.feed_stderr)
+
+    def feed_lines(self, lines: list[str]) -> list[TranscriptEvent]:
+        return self._many(lines, self._inner.feed, self._out_block)
+
+    def feed_stderr_lines(self, lines: list[str]) -> list[TranscriptEvent]:
+        return self._many(lines, self._inner.feed_stderr, self._err_block)
+
+    def _each(self, lines: list[str], feed: Callable[[str], list[TranscriptEvent]]) -> list[TranscriptEvent]:
+        events: list[TranscriptEvent] = []
+        for line in lines:
+            try:
+                events += feed(line)
+            except Exception as error:  # noqa: BLE001 - a boundary: an adapter's bug must not end a run
+                message = f"adapter {self.name} failed on this line: {error!r}"
+                events += [meta.parse_error(message, line), Text(Tag.SYS, line)]
+        return events
+
+    def _many(
+        self,
+        lines: list[str],
+        feed: Callable[[str], list[TranscriptEvent]],
+        feed_block: Callable[[Block], None] | None,
+    ) -> list[TranscriptEvent]:
+        if feed_block is None or self._inner.structured:
+            return self._each(lines, feed)
+        block = Block(lines)
+        while block.at < len(lines) and not self._inner.structured:
+            try:
+                feed_block(block)
+            except Exception as error:  # noqa: BLE001 - a boundary: an adapter's bug must not end a run
+                # What was taken is done; all other lines go their own way, now and for the rest of the run.
+                self._out_block = self._err_block = None
+                message = f"adapter {self.name} failed on many lines from this one on: {error!r}"
+                block.events.append(meta.parse_error(message, "".join(lines[block.at : block.at + 1])))
+                break
+            if block.at < len(lines):
+                block.take(block.at + 1, self._each([lines[block.at]], feed))
+        return block.events + self._each(lines[block.at :], feed)
 
     def flush(self) -> list[TranscriptEvent]:
         try:
             return self._inner.flush()
         except Exception as error:  # noqa: BLE001 - a boundary: an adapter's bug must not end a run
             return [meta.parse_error(f"adapter {self.name} failed at the end: {error!r}", "")]
-
-    def _failed(self, error: Exception, line: str) -> list[TranscriptEvent]:
-        message = f"adapter {self.name} failed on this line: {error!r}"
-        return [meta.parse_error(message, line), Text(Tag.SYS, line)]

@@ -1,0 +1,150 @@
+"""Codex's human transcript, many lines at once.
+
+A turn has a dozen lines of two dozen bytes, so that a call for each of them is most of what reading it costs. Runs of
+output, thoughts and words are taken together here, as are the lines between them that every turn has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ralph.transcripts._codex_blocks import NOTICE, read_command
+from ralph.transcripts._codex_text import HumanTranscript, Part
+from ralph.transcripts.events import Tag, Text, TranscriptEvent
+
+if TYPE_CHECKING:
+    from ralph.transcripts.base import Block
+
+_BEGIN = frozenset({"exec", "apply patch", "file update", "thinking"})
+_RETRY = ("Reconnecting", "Re-connecting")
+#: Lines that may be more than output: whole ones, how others begin, and by which character all of them are told.
+_NOT_OUTPUT = (_BEGIN, ("mcp: ", "ERROR: ", *_RETRY))
+#: The same for thoughts and words.
+_NOT_WORDS = (_BEGIN | {"codex", "tokens used"}, (*NOTICE, *_RETRY, "stream error: ", *"0123456789"))
+
+
+def _first(whole: frozenset[str], begin: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(text[0] for text in (*whole, *begin))
+
+
+_FIRST_OUTPUT, _FIRST_WORDS = _first(*_NOT_OUTPUT), _first(*_NOT_WORDS)
+
+_THINK, _AI, _TOOL = Part.THINK, Part.AI, Part.TOOL
+_TAG_AI, _TAG_THINK = Tag.AI, Tag.THINK
+
+
+class QuickTranscript(HumanTranscript):
+    """The same events as from `feed`, sooner."""
+
+    def feed_block(self, block: Block) -> None:
+        more = True
+        while more and self._first is None and block.at < len(block.lines):
+            part = self._part
+            if part is _TOOL or self._tail:
+                more = self._output(block)
+            elif part is _AI or (part is _THINK and not self._patched):
+                more = self._said(block)
+            else:
+                return
+
+    def _output(self, block: Block) -> bool:
+        """What is held (a command's output, or what follows `tokens used`), and the line after it if it is usual."""
+        whole, begin = _NOT_OUTPUT
+        lines = block.ahead()
+        escaped, running = block.escaped(), bool(self._running)
+        count = 0
+        for line in lines:
+            if line[:1] in _FIRST_OUTPUT and (line in whole or line.startswith(begin)):
+                break
+            if running and line[:1] == " " and line[-1] == ":":
+                break  # it may tell how a command ended
+            if escaped and ("\x1b" in line or "\r" in line):
+                break
+            count += 1
+        if count:
+            held = self._held if self._part is _TOOL else self._tail
+            held += lines[:count]
+            self._previous = lines[count - 1]
+            block.at += count
+        return self._usual(block)
+
+    def _said(self, block: Block) -> bool:
+        """Thoughts and words, until something else comes; and that if it is usual."""
+        whole, begin = _NOT_WORDS
+        lines = block.ahead()
+        escaped, running = block.escaped(), bool(self._running)
+        speaks, anew = self._part is _AI, False
+        tag = _TAG_AI if speaks else _TAG_THINK
+        events: list[TranscriptEvent] = []
+        words: list[str] = []
+        previous = self._previous
+        count = 0
+        for line in lines:
+            if line[:1] in _FIRST_WORDS and (line in whole or line.startswith(begin)):
+                if line == "codex":
+                    speaks, anew, words, tag = True, True, [], _TAG_AI
+                elif line == "thinking" and (not previous or previous.isspace()):
+                    speaks, tag = False, _TAG_THINK
+                else:
+                    break
+            elif (running and line[:1] == " " and line[-1] == ":") or (escaped and ("\x1b" in line or "\r" in line)):
+                break
+            elif speaks:
+                words.append(line)
+                events.append(Text(tag, line))
+            elif line and not line.isspace():
+                events.append(Text(tag, line))
+            previous = line
+            count += 1
+        if count:
+            self._part, self._previous = _AI if speaks else _THINK, previous
+            if anew:
+                self.words, self.error = words, None
+            else:
+                self.words += words
+            block.take(block.at + count, events)
+        return self._usual(block)
+
+    def _usual(self, block: Block) -> bool:
+        """Whether the next line was one that every turn has. If not, it is left to `feed`."""
+        at, lines = block.at, block.lines
+        if at >= len(lines):
+            return False
+        line = lines[at]
+        if line == "exec":
+            return self._command_follows(block, at)
+        if line[:1] == " " and self._running:
+            return self._maybe_ended(block, line)
+        if line == "thinking" and self._part is _TOOL and not self._newer() and not self._previous.strip():
+            events = self._close()
+            self._part, self._previous = _THINK, line
+            block.take(at + 1, events)
+            return True
+        return False
+
+    def _command_follows(self, block: Block, at: int) -> bool:
+        lines = block.lines
+        if at + 1 >= len(lines):
+            return False
+        after = lines[at + 1]
+        if block.escaped() and ("\x1b" in after or "\r" in after):
+            return False
+        command = read_command(after)
+        if command is None:
+            return False
+        events = self._start(command)
+        self._previous = "exec"
+        block.take(at + 2, events)
+        if self._running and at + 2 < len(lines) and lines[at + 2][:1] == " ":
+            return self._maybe_ended(block, lines[at + 2])
+        return True
+
+    def _maybe_ended(self, block: Block, line: str) -> bool:
+        if block.escaped() and ("\x1b" in line or "\r" in line):
+            return False
+        events = self._ended(line)
+        if events is None:
+            return False
+        self._previous = line
+        block.take(block.at + 1, events)
+        return True
