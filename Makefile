@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help docs setup demo test lint types bench load kills night wheel-smoke realcli lock clean
+.PHONY: help docs setup demo test lint types bench load kills night faults faults-short wheel-smoke realcli lock clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ —/'
@@ -39,6 +39,13 @@ kills: $(READY)  ## kill ralph at 300 random moments of its life and read back w
 
 night: $(READY)  ## a night in fast motion: 300 iterations with limits, crashes, kills of ralph and resumes
 	PYTHONPATH=tests $(BIN)/python -m endurance.night $(NIGHT_ARGS)
+
+faults: $(READY) ## what goes wrong in a night, made to happen: fault, expected, seen; SHORT=1 for a minute's worth
+	$(if $(SHORT),,sh tools/realcli.sh claude codex)
+	$(BIN)/python -m faults $(if $(SHORT),--short) $(FAULTS)
+
+faults-short:    ## the same in a minute or so, without the real CLIs
+	@$(MAKE) --no-print-directory faults SHORT=1
 
 wheel-smoke: $(READY) ## build the wheel, install it in a clean venv, run the demo with it
 	sh tools/wheel-smoke.sh "$(BIN)/python"

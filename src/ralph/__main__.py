@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 
+def open_standard_streams() -> None:
+    """Where one is closed (`>&-`), the next file that is opened would take its place: the journal on stdout's."""
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(fd, "r" if fd == 0 else "w", encoding="utf-8", closefd=False))
+
+
 def main() -> None:
+    open_standard_streams()
     if sys.argv[1:] in (["--version"], ["-V"]):
         from ralph import __version__
 

@@ -7,10 +7,15 @@ RalphError
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+#: The system has too little of something (files, processes, memory): nobody's bug, and told as it is.
+SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
 
 
 class RalphError(Exception):

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from processes import eventually
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -208,3 +210,22 @@ def test_hostile_words_of_an_agent_stay_harmless_in_the_list(ralph: Ralph, repo:
     ralph("run", "1", "--transcript", "rtf1", "--agent-cmd", f"echo '@@RALPH@@ {event}'; exit 1")
     assert "\x1b" not in ralph("runs").stdout
     assert "\x07" not in ralph("show").stdout
+
+
+def test_a_run_never_takes_less_than_no_time(repo: Path, ralph: Ralph) -> None:
+    """The clock was set back after it began."""
+    going = subprocess.Popen(
+        [sys.executable, "-m", "ralph", "run", "--agent-cmd", "touch ready; sleep 600"],
+        cwd=repo,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert eventually((repo / "ready").exists)
+        file = repo / ".ralph" / "latest" / "run.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"started": time.time() + 3600}))
+        row = json.loads(ralph("runs", "--json").stdout)
+        assert (row["end"], row["seconds"]) == ("running", 0)
+    finally:
+        going.send_signal(signal.SIGINT)
+        going.wait(30)

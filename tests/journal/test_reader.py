@@ -102,6 +102,17 @@ def test_a_missing_or_torn_run_json_gives_nothing(journal: JournalWriter) -> Non
     assert reader.run_facts(journal.paths) == {}
 
 
+def test_the_newest_run_is_the_one_that_began_last_whatever_the_clock_said(tmp_path: Path) -> None:
+    """Set back, or an hour back in autumn: its name sorts before that of the run before it."""
+    state = prepare_state(tmp_path)
+    for name in ("20261025-025900", "20261025-020100"):
+        with JournalWriter(state, name):
+            pass
+    assert reader.find_run(state, None).run_id == "20261025-020100"
+    state.latest.unlink()
+    assert reader.find_run(state, None).run_id == "20261025-025900"
+
+
 def test_runs_are_found_upward_by_beginning_or_the_newest(tmp_path: Path) -> None:
     state = prepare_state(tmp_path)
     for name in ("20260101-1", "20260101-2", "20260202-1"):

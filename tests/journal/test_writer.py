@@ -160,6 +160,10 @@ def test_a_full_disk_is_a_clear_error(repo: Path, kilobytes: int, agent: str) ->
     assert "the journal cannot be written" in done.stdout + done.stderr
     assert "bug" not in done.stderr
     assert "Traceback" not in done.stderr
+    for events in repo.glob(".ralph/runs/*/events.jsonl"):  # none of its lines is half a line
+        for line in events.read_bytes().splitlines(keepends=True):
+            assert line.endswith(b"\n")
+            json.loads(line)
 
 
 def test_raw_output_is_kept_byte_for_byte_and_apart(ralph: Callable[..., Any], repo: Path) -> None:

@@ -9,7 +9,7 @@ import sys
 
 import click
 
-from ralph.errors import RalphError
+from ralph.errors import SCARCE, RalphError
 
 #: name, module, what it does in one line
 _COMMANDS: dict[str, tuple[str, str]] = {
@@ -106,7 +106,7 @@ def main() -> None:
         error.show()
         code = 64
     except RalphError as error:
-        click.echo(f"ralph: {error}", err=True)
+        _say(f"ralph: {error}")
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = 130
@@ -115,11 +115,35 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except OSError as error:
-        if error.errno not in _FULL:
-            code = _crashed(error)
-        else:
-            click.echo(f"ralph: the output cannot be written: {error.strerror}", err=True)
+        if error.errno in _FULL:
+            _say(f"ralph: the output cannot be written: {error.strerror}")
             code = 1
+        elif error.errno in SCARCE:
+            _say(f"ralph: the system gives no more: {error.strerror}")
+            code = 1
+        else:
+            code = _crashed(error)
+    except MemoryError:
+        _say("ralph: the memory is used up")
+        code = 1
     except Exception as error:  # noqa: BLE001 - the top: a bug of ours is told in a sentence, its details are kept
         code = _crashed(error)
+    _let_go()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(text: str) -> None:
+    """On stderr, as far as there is somebody."""
+    try:
+        click.echo(text, err=True)
+    except OSError:
+        pass  # the exit code says it as well
+
+
+def _let_go() -> None:
+    """What a stream that has gone away cannot take any more must not change the exit code at shutdown (to 120)."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -56,7 +56,7 @@ def _summary(paths: RunPaths) -> dict[str, Any]:
     if end is not None:
         status, reason, seconds = str(end.get("end")), str(end.get("reason")), end.get("seconds")
     elif is_alive(paths):
-        status, reason, seconds = "running", "", time.time() - float(facts.get("started", time.time()))
+        status, reason, seconds = "running", "", _since(facts.get("started"))
     else:
         status, reason, seconds = (
             "died",
@@ -73,6 +73,11 @@ def _summary(paths: RunPaths) -> dict[str, Any]:
         "reason": reason,
         "path": str(paths.root),
     }
+
+
+def _since(started: object) -> float:
+    """0 if the clock was set back meanwhile."""
+    return max(0.0, time.time() - started) if isinstance(started, int | float) else 0.0
 
 
 @click.command("show", context_settings=_HELP)

@@ -66,13 +66,22 @@ def list_runs(state: StatePaths) -> list[RunPaths]:
     return [RunPaths(p) for p in sorted(state.runs.iterdir()) if p.is_dir()]
 
 
+def newest(state: StatePaths, runs: list[RunPaths]) -> RunPaths:
+    """The run that began last. Its name says when, but the clock may have been set back since the one before it."""
+    try:
+        pointed = state.latest.readlink().name
+    except OSError:
+        pointed = ""
+    return next((run for run in runs if run.run_id == pointed), runs[-1])
+
+
 def find_run(state: StatePaths, name: str | None) -> RunPaths:
     """A run by its id or the beginning of it; the newest if none is named."""
     runs = list_runs(state)
     if not runs:
         raise UsageError(f"there are no runs in {state.runs}")
     if name is None or name == "latest":
-        return runs[-1]
+        return newest(state, runs)
     matching = [r for r in runs if r.run_id == name] or [r for r in runs if r.run_id.startswith(name)]
     match matching:
         case [run]:

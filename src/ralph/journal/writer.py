@@ -38,12 +38,16 @@ class Appender:
     def fileno(self) -> int:
         return self._fd
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes, *, whole: bool = False) -> None:
+        """`whole`: all of it or nothing, so that what comes later does not stand behind half a line."""
+        view = memoryview(data)
         try:
-            view = memoryview(data)
             while view:
                 view = view[os.write(self._fd, view) :]
         except OSError as error:
+            if whole and len(view) < len(data):
+                with suppress(OSError):
+                    os.ftruncate(self._fd, os.fstat(self._fd).st_size - (len(data) - len(view)))
             raise _journal_error(self._path, error) from None
 
     def close(self) -> None:
@@ -106,7 +110,7 @@ class JournalWriter:
         bodies = encode_lines(events).splitlines(keepends=True)  # of bytes: at newlines alone, and JSON has none
         first = self._seq + 1
         data = b"".join([b'{"seq":%d,%b%b' % (seq, stamp, body[1:]) for seq, body in enumerate(bodies, first)])
-        self._events.write(data)
+        self._events.write(data, whole=True)
         self._seq += len(bodies)
         return data
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph import trust
-from ralph.errors import RalphError, RunError, UsageError
+from ralph.errors import SCARCE, RalphError, RunError, UsageError
 from ralph.launch import SessionMode
 from ralph.loop import breaker, costs, progress, report, resume, waits
 from ralph.loop.calls import Calls
@@ -123,6 +123,12 @@ class Loop:
                 step = self._iterate()
         except RalphError as error:
             step = Step(End.FAILED, str(error))  # the run has begun: how it ended belongs into its journal
+        except MemoryError:
+            step = Step(End.FAILED, "the memory is used up")
+        except OSError as error:
+            if error.errno not in SCARCE:
+                raise
+            step = Step(End.FAILED, f"the system gives no more: {error.strerror}")
         return self._end(step)
 
     def _go_on(self, past: Past) -> Step | None:

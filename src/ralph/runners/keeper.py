@@ -224,7 +224,13 @@ class Keeper:
         cwd = str(message["cwd"])
         parent = os.getpid()
         report_read, report_write = _report_pipe()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:  # too many processes
+            os.close(report_read)
+            os.close(report_write)
+            self.channel.send({"ev": "refused", "errno": error.errno or 0, "what": ""})
+            return
         if pid == 0:
             try:
                 _become(argv, env, cwd, fds, parent, pty=bool(message.get("pty")))

@@ -104,7 +104,10 @@ class Supervisor:
         if self._keeper is not None and self._keeper.poll() is not None:
             self.keeper_lost()  # between two commands
         if self._channel is None:
-            ours, theirs = socket.socketpair()
+            try:
+                ours, theirs = socket.socketpair()
+            except OSError as error:
+                raise RunError(f"cannot start a process: {error.strerror}") from None
             quiet = None if os.environ.get("RALPH_DEBUG") else subprocess.DEVNULL
             try:
                 # Its own session, no site-packages: it starts in milliseconds and nothing can get in its way.
@@ -165,7 +168,10 @@ class _Run:
         self.started = self.last_output = time.monotonic()
         self.heard = False
         try:
-            fds = self._open()
+            try:
+                fds = self._open()
+            except OSError as error:  # too many open files
+                raise RunError(f"cannot start '{self.command.argv[0][:200]}': {error.strerror}") from None
             try:
                 message = {
                     "op": "spawn",
@@ -186,7 +192,8 @@ class _Run:
             next_tick = time.monotonic() + self.tick
             while not self._done():
                 until = min(next_tick, self._next_deadline())
-                for key, _ in self.selector.select(max(0.0, until - time.monotonic())):
+                # A wait that ends because we ourselves were stopped (Ctrl-Z) has seen nothing of what came meanwhile.
+                for key, _ in self.selector.select(max(0.0, until - time.monotonic())) or self.selector.select(0):
                     self._serve(key)
                 now = time.monotonic()
                 if now >= next_tick:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ralph.config.durations import format_duration
 from ralph.transcripts.events import Meta
 from ralph.transcripts.meta import Kind
+from ralph.ui.outlet import Outlet
 from ralph.ui.render import Renderer, safe
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class PlainScreen:
     def __init__(self, fd: int | None = None) -> None:
         sys.stdout.flush()
         self._fd = sys.stdout.fileno() if fd is None else fd
+        self._outlet = Outlet(self._fd, _gap)
         self._renderer = Renderer()
 
     def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
@@ -59,10 +61,8 @@ class PlainScreen:
         text = text.rstrip()
         return f"{label.ljust(_WIDTH)} {text}\n" if text else f"{label}\n"
 
-    def _write(self, text: str) -> None:
-        data = memoryview(text.encode("utf-8", "replace"))
-        while data:
-            data = data[os.write(self._fd, data) :]
+    def _write(self, text: str, *, counts: bool = True) -> None:
+        self._outlet.write(text.encode("utf-8", "replace"), counts=counts)
 
 
 class RichScreen(PlainScreen):
@@ -84,7 +84,7 @@ class RichScreen(PlainScreen):
     def status(self, status: Status) -> None:
         erase = self._erase()
         self._status = self._fit(status_text(status))
-        self._write(erase + self._status)
+        self._write(erase + self._status, counts=False)
 
     def close(self) -> None:
         self._write(self._erase())
@@ -118,6 +118,11 @@ class RichScreen(PlainScreen):
         if text.startswith(("✗", "  ✗")):
             return f"{start}{label:<{_WIDTH}}{end} \x1b[31m{text}\x1b[0m\n"
         return f"{start}{label:<{_WIDTH}}{end} {text}\n"
+
+
+def _gap(lines: int) -> str:
+    shown = "1 line was" if lines == 1 else f"{lines:,} lines were"
+    return f"{'RALPH'.ljust(_WIDTH)} … {shown} not shown, as nobody read them here; `ralph show` has all\n"
 
 
 def _is_turn(event: TranscriptEvent) -> bool:

@@ -7,16 +7,19 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ralph.transcripts.events import TranscriptEvent
     from ralph.ui.screen import Screen, Status
 
 
 class GuardedScreen:
     """Passes everything on. When nobody can be shown anything any more, the run ends as after a SIGTERM: in order,
-    with the agent stopped and the journal whole."""
+    with the agent stopped and the journal whole. `ending` tells whether it is to end anyway."""
 
-    def __init__(self, inner: Screen) -> None:
+    def __init__(self, inner: Screen, ending: Callable[[], bool] = lambda: False) -> None:
         self._inner: Screen | None = inner
+        self._ending = ending
 
     def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
         if self._inner is not None:
@@ -45,4 +48,5 @@ class GuardedScreen:
             sys.stderr.write(f"ralph: the run ends: its output cannot be written any more ({error.strerror})\n")
         except OSError:
             pass  # stderr may have gone the same way; the journal tells
-        signal.raise_signal(signal.SIGTERM)
+        if not self._ending():  # a second signal would leave the agent no time to end in order
+            signal.raise_signal(signal.SIGTERM)

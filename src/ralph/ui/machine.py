@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
 from ralph.transcripts.events import Meta
 from ralph.transcripts.meta import Kind
 from ralph.ui.console import PlainScreen
+from ralph.ui.outlet import Outlet
 
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
     from ralph.ui.screen import Status
 
 
+#: A program may do much with one line.
+_PATIENCE = 30.0
+
+
 class JsonScreen:
     """The journal's lines on stdout, and nothing else there."""
 
     def __init__(self) -> None:
-        self._fd = sys.stdout.fileno()
+        self._outlet = Outlet(sys.stdout.fileno(), patience=_PATIENCE)
 
     def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
-        data = memoryview(lines)
-        while data:
-            data = data[os.write(self._fd, data) :]
+        self._outlet.write(lines)  # where some were skipped, `seq` has a gap
 
     def status(self, status: Status) -> None:
         pass

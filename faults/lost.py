@@ -1,0 +1,55 @@
+"""How many bytes that an agent wrote are not in the journal."""
+
+from __future__ import annotations
+
+import mmap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_STEP = 1 << 20
+#: So many bytes in a row are found again at one place only.
+_PROBE = 64
+
+
+def missing(side: Path, raw: Path | None) -> int:
+    """Of the bytes in `side`, those that are not in `raw` in the same order. `raw` may go on where `side` ends: an
+    agent that is killed may have printed what it had no time to note."""
+    total = side.stat().st_size
+    if not total or raw is None or not raw.exists() or not raw.stat().st_size:
+        return total
+    with (
+        side.open("rb") as ours,
+        raw.open("rb") as theirs,
+        mmap.mmap(ours.fileno(), 0, prot=mmap.PROT_READ) as a,
+        mmap.mmap(theirs.fileno(), 0, prot=mmap.PROT_READ) as b,
+    ):
+        return _missing(a, b)
+
+
+def _missing(written: mmap.mmap, kept: mmap.mmap) -> int:
+    lost = here = there = 0
+    while here < len(written):
+        same = _same(written, here, kept, there)
+        here, there = here + same, there + same
+        if here == len(written):
+            break
+        again = written.find(kept[there : there + _PROBE], here) if there < len(kept) else -1
+        if again < 0:
+            return lost + len(written) - here
+        lost += again - here
+        here = again
+    return lost
+
+
+def _same(a: mmap.mmap, i: int, b: mmap.mmap, j: int) -> int:
+    """How many bytes from there on are equal."""
+    same = 0
+    while i + same < len(a) and j + same < len(b):
+        x, y = a[i + same : i + same + _STEP], b[j + same : j + same + _STEP]
+        size = min(len(x), len(y))
+        if x[:size] != y[:size]:
+            return same + next(k for k in range(size) if x[k] != y[k])
+        same += size
+    return same

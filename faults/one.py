@@ -1,0 +1,58 @@
+"""`python -m faults.one NAME`: makes one fault and prints its row as JSON. A process of its own, so that whatever a
+fault leaves behind is found, and a hang can be ended."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+
+import msgspec
+
+from faults import tree
+from faults.case import Fault, NotPossibleError, every
+from faults.place import HangError, Place
+from faults.table import Row
+
+#: What ralph leaves to its keeper has the keeper's grace and a moment to go.
+_SETTLE = 12.0
+
+
+def make(one: Fault, *, short: bool) -> Row:
+    tree.adopt_orphans()
+    started = time.monotonic()
+    expected = one.expectation(short=short)
+    place = Place(short=short)
+    left: dict[int, str] = {}
+    try:
+        try:
+            one.make(place)
+            left = tree.settle(_SETTLE)
+        except HangError as hang:
+            return Row(one.name, expected, f"hang: {hang}", False, place.lost, len(tree.below()), _since(started))
+        except NotPossibleError as why:
+            return Row(one.name, expected, f"not possible here: {why}", None, None, 0, _since(started))
+        finally:
+            tree.end_all()
+        good = place.seen == expected and not place.lost and not left
+        names = "".join(f"; left: {name[:60]}" for name in left.values())
+        return Row(one.name, expected, place.seen + names, good, place.lost, len(left), _since(started))
+    finally:
+        place.remove()
+
+
+def _since(started: float) -> float:
+    return time.monotonic() - started
+
+
+def main() -> None:
+    name, form = sys.argv[1:]
+    try:
+        row = make(every()[name], short=form == "short")
+    except Exception:  # noqa: BLE001 - a fault of the suite itself is a row, too
+        row = Row(name, "", f"the suite failed: {traceback.format_exc()[-600:]}", False, None, 0, 0.0)
+    sys.stdout.buffer.write(msgspec.json.encode(row))
+
+
+if __name__ == "__main__":
+    main()

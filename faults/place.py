@@ -1,0 +1,175 @@
+"""Where a fault happens: a throw-away repository with a HOME of its own, agents in it, and the real command."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from faults.lost import missing
+from faults.record import Record, describe
+
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable, Sequence
+
+KIT = Path(__file__).with_name("kit.py")
+#: With which ralph itself says that it has a bug.
+_BUG = (b"Traceback (most recent call last)", b"this is a bug in ralph")
+
+
+class HangError(Exception):
+    """Something took longer than it may."""
+
+
+class Running:
+    """A `ralph` that was started."""
+
+    def __init__(self, place: Place, process: subprocess.Popen[bytes]) -> None:
+        self._place = place
+        self.process = process
+        self.pid = process.pid
+
+    def send(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
+    def ended(self, within: float = 30.0) -> int:
+        try:
+            return self.process.wait(within)
+        except subprocess.TimeoutExpired:
+            raise HangError(f"ralph was still there after {within:g} s") from None
+
+
+class Place:
+    def __init__(self, *, short: bool) -> None:
+        self.short = short
+        self.root = Path(tempfile.mkdtemp(prefix="ralph-fault-"))
+        self.repo, self.home, self.side, self.tmp = (self.root / n for n in ("repo", "home", "side", "tmp"))
+        for folder in (self.repo, self.home, self.side, self.tmp):
+            folder.mkdir()
+        self.screen = self.root / "screen"
+        self.errors = self.root / "errors"
+        self.said: list[str] = []
+        self.wrong: list[str] = []
+        #: bytes that an agent wrote and the journal has not; None where that does not apply
+        self.lost: int | None = None
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("RALPH_", "GIT_", "XDG_", "AGENT_", "PYTHON"))}
+        self.env = kept | {
+            "HOME": str(self.home),
+            "TMPDIR": str(self.tmp),
+            "FAULT_SIDE": str(self.side),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_SYSTEM": os.devnull,
+            "RALPH_TRUST": "1",
+            "RALPH_GRACE": "1",
+            "RALPH_RETRY_DELAY": "0.1",
+        }
+        self.make_repository(self.repo)
+
+    def make_repository(self, folder: Path) -> None:
+        (folder / "PROMPT.md").write_text("Do the next thing on the list.\n")
+        identity = ["-c", "user.name=faults", "-c", "user.email=faults@localhost"]
+        for arguments in (["init", "-q"], ["add", "."], [*identity, "commit", "-q", "-m", "start"]):
+            subprocess.run(["git", *arguments], cwd=folder, env=self.env, check=True)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    # -- making it happen
+
+    def agent(self, code: str, name: str = "agent") -> str:
+        """A command that runs this Python, with all of `kit` in it."""
+        shutil.copy(KIT, self.root / "kit.py")
+        program = self.root / f"{name}.py"
+        program.write_text(f"import sys\nsys.path.insert(0, {str(self.root)!r})\nfrom kit import *\n{code}\n")
+        return f"exec {shlex.quote(sys.executable)} -ISB {shlex.quote(str(program))}"
+
+    def start(self, *arguments: str, cwd: Path | None = None, **options: Any) -> Running:
+        """`ralph` with these arguments; what it prints goes to files unless `options` (of Popen) say otherwise."""
+        with open(self.screen, "ab") as screen, open(self.errors, "ab") as errors:
+            chosen: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": screen, "stderr": errors, "env": self.env}
+            process = subprocess.Popen(ralph(*arguments), cwd=cwd or self.repo, **(chosen | options))
+        return Running(self, process)
+
+    def run(self, agent: str, *flags: str, **options: Any) -> Running:
+        return self.start("run", "--ui", "plain", "--agent-cmd", agent, *flags, **options)
+
+    def until(self, condition: Callable[[], bool], what: str, within: float = 30.0) -> None:
+        end = time.monotonic() + within
+        while not condition():
+            if time.monotonic() > end:
+                raise HangError(f"{what}: not within {within:g} s")
+            time.sleep(0.01)
+
+    def ready(self) -> int:
+        """Waits for the agent's word; its process id."""
+        mark = self.side / "ready"
+        self.until(mark.exists, "the agent's beginning")
+        return int(mark.read_text())
+
+    # -- saying what came of it
+
+    def see(self, code: int, *, torn: bool = False, cut: bool = False, shown: bool = True) -> Record:
+        """How the newest run ended, as its exit code and its journal tell; and what must hold of every run.
+
+        `torn`: it was killed, so its last line may be half a line and it has no end. `cut`: its journal could not be
+        written any more, so that it may or may not have an end, but no half a line.
+        """
+        record = Record.newest(self.repo)
+        self.said.append(describe(code, record, end=not cut))
+        self.wrong += record.faults(torn=torn, cut=cut)
+        self._count_lost(record)
+        self.no_bug()
+        if shown and record.root is not None:
+            self._shows(self.repo)
+        return record
+
+    def no_bug(self) -> None:
+        """The screen shows what agents say as well, who may have bugs of their own; stderr is ralph's alone."""
+        text = self.errors.read_bytes() if self.errors.exists() else b""
+        if any(sign in text for sign in _BUG):
+            self.wrong.append(f"a bug of ralph: {text[-300:].decode('utf-8', 'replace')}")
+        crashes = [*self.repo.glob(".ralph/ralph-crash-*"), *self.tmp.glob("ralph-crash-*")]
+        self.wrong += [f"{file.name} was written" for file in crashes]
+
+    def _shows(self, repo: Path) -> None:
+        for command in (["show"], ["runs"]):
+            try:
+                done = subprocess.run(
+                    ralph(*command), cwd=repo, env=self.env, capture_output=True, stdin=subprocess.DEVNULL, timeout=60
+                )
+            except subprocess.TimeoutExpired:
+                raise HangError(f"ralph {command[0]}") from None
+            if done.returncode or any(sign in done.stderr for sign in _BUG):
+                self.wrong.append(f"`ralph {command[0]}` ends with {done.returncode}: {done.stderr[-200:]!r}")
+
+    def _count_lost(self, record: Record) -> None:
+        for file in sorted(self.side.glob("*.std*")):
+            number, _, stream = file.name.partition(".")
+            raw = record.raw(int(number), stream)
+            self.lost = (self.lost or 0) + missing(file, raw)
+
+    def prove(self, what: str, holds: bool, detail: object = "") -> None:
+        """Something more that is to be seen; it stands in the expectation as well."""
+        self.said.append(what if holds else f"NOT {what} ({detail})")
+
+    def told(self, *words: str) -> None:
+        """What the user must have read, on stdout or stderr."""
+        text = "".join(f.read_text(errors="replace") for f in (self.screen, self.errors) if f.exists())
+        missing_words = [word for word in words if word not in text]
+        self.prove("told", not missing_words, f"{missing_words} is not in: {text[-300:]}")
+
+    @property
+    def seen(self) -> str:
+        return "; ".join([*self.said, *(f"BUT {what}" for what in self.wrong)])
+
+
+def ralph(*arguments: str) -> Sequence[str]:
+    """The installed command beside this interpreter, as a user starts it."""
+    return [str(Path(sys.executable).with_name("ralph")), *arguments]

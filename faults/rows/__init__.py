@@ -1,0 +1,25 @@
+"""The matrix: one module a kind of fault, one function a fault."""
+
+from __future__ import annotations
+
+import importlib
+
+#: In the order of the table.
+_MODULES = (
+    "stops",
+    "processes",
+    "output",
+    "endings",
+    "prompts",
+    "screens",
+    "disk",
+    "clock",
+    "resources",
+    "endurance",
+    "models",
+)
+
+
+def load() -> None:
+    for name in _MODULES:
+        importlib.import_module(f"faults.rows.{name}")

@@ -1,0 +1,37 @@
+"""A screen that goes away in the middle."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from ralph.runners.stop import StopKind, StopSwitch
+from ralph.ui.guard import GuardedScreen
+from ralph.ui.machine import JsonScreen
+
+
+class Gone(JsonScreen):
+    """What every screen does once its terminal has gone."""
+
+    def __init__(self) -> None:
+        pass
+
+    def show(self, events: object, lines: bytes) -> None:
+        raise OSError(5, "Input/output error")
+
+
+def test_the_run_ends_as_after_a_sigterm() -> None:
+    with StopSwitch() as stop:
+        GuardedScreen(Gone(), lambda: stop.kind is not None).show([], b"")
+        assert (stop.kind, stop.urgent) == (StopKind.TERMINATED, False)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+def test_a_run_that_is_ending_anyway_keeps_its_grace(number: signal.Signals) -> None:
+    with StopSwitch() as stop:
+        screen = GuardedScreen(Gone(), lambda: stop.kind is not None)
+        signal.raise_signal(number)
+        screen.show([], b"")
+        assert stop.kind is not None
+        assert not stop.urgent
