@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: help docs setup demo test lint types bench load kills night faults faults-short wheel-smoke realcli lock clean
+.PHONY: help docs setup demo test lint types bench fuzz load kills night faults faults-short wheel-smoke realcli lock clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ —/'
@@ -30,6 +30,10 @@ types: $(READY)  ## mypy, strict
 
 bench: $(READY)  ## the benchmarks, as ratios
 	$(BIN)/python -m bench
+
+fuzz: $(READY)   ## look for input that breaks a promise; SECONDS=60 TARGETS="rtf1 claude" REPRODUCE=FILE
+	sh tools/fuzz.sh "$(BIN)/python"
+	$(BIN)/python -m fuzz --seconds $(or $(SECONDS),10) $(if $(REPRODUCE),--reproduce $(REPRODUCE)) $(TARGETS)
 
 load: $(READY)   ## twenty loops at once, each with an agent that prints 1 MB/s, for two minutes
 	$(BIN)/python -m bench.load $(LOAD_ARGS)
@@ -57,7 +61,7 @@ realcli: $(READY) ## whole loops with the real CLIs from npm and a scripted mode
 	sh tools/realcli.sh $(AGENTS)
 	REALCLI_AGENTS="$(AGENTS)" $(BIN)/python -m pytest -n 2 --dist loadgroup -m realcli tests/realcli $(PYTEST_ARGS)
 
-lock: $(READY)   ## write requirements/dev.txt anew (needs the network)
+lock: $(READY)   ## write requirements/*.txt anew (needs the network)
 	sh tools/lock.sh "$(PYTHON)"
 
 clean:           ## remove all that was installed or built here

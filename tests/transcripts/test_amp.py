@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from mutation import mutated, recorded
+
+from fuzz.damage import damaged, recorded
 
 from ralph.loop.replay import replay
 from ralph.transcripts.amp import AmpAdapter
@@ -129,7 +130,7 @@ def test_a_stream_that_was_cut_is_not_ok() -> None:
     assert verdict(INIT, assistant(said(MARKER)))["outcome"] == "failed"
 
 
-@given(st.lists(mutated(recorded("amp")), min_size=1, max_size=6))
+@given(st.lists(damaged(recorded("amp")), min_size=1, max_size=6))
 def test_lines_of_other_releases_never_raise(lines: list[str]) -> None:
     adapter = AmpAdapter()
     for event in [e for line in lines for e in adapter.feed(line) + adapter.feed_stderr(line)] + adapter.flush():

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from mutation import mutated, recorded
+
+from fuzz.damage import damaged, recorded
 
 from ralph.loop.replay import replay
 from ralph.transcripts.claude import ClaudeAdapter
@@ -428,7 +429,7 @@ def test_json_with_verbose_is_a_list_of_all_lines() -> None:
 REAL = recorded("claude")
 
 
-@given(st.lists(mutated(REAL), min_size=1, max_size=6))
+@given(st.lists(damaged(REAL), min_size=1, max_size=6))
 def test_lines_of_other_releases_never_raise(lines: list[str]) -> None:
     for event in run(*lines):
         decode(encode(event))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from damage import text_line, words_line
-from mutation import mutated, recorded
+
+from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.loop.replay import replay
 from ralph.transcripts.codex import CodexAdapter
@@ -282,7 +282,7 @@ def test_an_error_before_anything_began_is_told_from_stderr() -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(mutated(REAL) | text_line(), max_size=12))
+@given(st.lists(damaged(REAL) | text_line(), max_size=12))
 def test_never_raises_and_what_comes_out_is_rtf1(lines: list[str]) -> None:
     for event in events(*lines):
         assert decode(encode(event)) is not None
@@ -313,7 +313,7 @@ def test_the_short_way_and_the_long_way_of_decoding_lead_to_the_same() -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(mutated(REAL), max_size=8))
+@given(st.lists(damaged(REAL, cut=False), max_size=8))
 def test_and_on_damaged_lines_as_well(lines: list[str]) -> None:
     compact = [json.dumps(json.loads(line), separators=(",", ":")) for line in lines]
     assert list(map(encode, events(THREAD, *compact))) == list(map(encode, events(THREAD, *lines)))

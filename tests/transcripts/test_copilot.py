@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from damage import damaged, real_lines, text_line, words_line
+
+from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.loop.replay import replay
 from ralph.transcripts.copilot import CopilotAdapter
@@ -31,7 +32,7 @@ from ralph.transcripts.events import (
     encode,
 )
 
-REAL = real_lines("copilot")
+REAL = recorded("copilot")
 MARKER = "<promise>COMPLETE</promise>"
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from mutation import mutated, recorded
+
+from fuzz.damage import damaged, recorded
 
 from ralph.loop.replay import replay
 from ralph.transcripts.cursor import CursorAdapter
@@ -207,7 +208,7 @@ def test_text_format_is_words() -> None:
     assert verdict('{"type": "module"}', MARKER)["completed"] is True
 
 
-@given(st.lists(mutated(recorded("cursor-agent")), min_size=1, max_size=6))
+@given(st.lists(damaged(recorded("cursor-agent")), min_size=1, max_size=6))
 def test_lines_of_other_releases_never_raise(lines: list[str]) -> None:
     adapter = CursorAdapter()
     for event in [e for line in lines for e in adapter.feed(line) + adapter.feed_stderr(line)] + adapter.flush():

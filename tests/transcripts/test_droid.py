@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from damage import damaged, real_lines, text_line, words_line
-from mutation import mutated
+
+from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.loop.replay import replay
 from ralph.transcripts.droid import DroidAdapter
@@ -33,7 +33,7 @@ from ralph.transcripts.events import (
 )
 
 SUCCESS = Path(__file__).parent.parent / "fixtures" / "droid" / "0.215.0" / "stream-json-success.jsonl"
-REAL = real_lines("droid")
+REAL = recorded("droid")
 MARKER = "<promise>COMPLETE</promise>"
 INIT = {"type": "system", "subtype": "init", "session_id": "s", "model": "m", "tools": ["Execute"]}
 GOOD = {"type": "completion", "finalText": "x", "numTurns": 1, "session_id": "s", "usage": {"output_tokens": 5}}
@@ -217,7 +217,7 @@ def test_a_recorded_run_cut_anywhere_is_not_a_success() -> None:
 def strange(draw: st.DrawFn) -> str:
     """A damaged line; without the real ones among its arguments, which make too long a name for hypothesis."""
     kind = draw(st.integers(0, 2))
-    return draw(text_line() if kind == 0 else damaged(REAL) if kind == 1 else mutated(REAL))
+    return draw(text_line() if kind == 0 else damaged(REAL))
 
 
 @settings(max_examples=150, deadline=None)

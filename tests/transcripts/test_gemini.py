@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from damage import damaged, real_lines, text_line, words_line
+
+from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.loop.replay import replay
 from ralph.transcripts.events import (
@@ -32,7 +33,7 @@ from ralph.transcripts.events import (
 from ralph.transcripts.gemini import GeminiAdapter
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "gemini"
-REAL = real_lines("gemini")
+REAL = recorded("gemini")
 MARKER = "<promise>COMPLETE</promise>"
 INIT = {"type": "init", "timestamp": "t", "session_id": "s-1", "model": "auto"}
 GOOD = {"type": "result", "timestamp": "t", "status": "success", "stats": {"total_tokens": 12, "input_tokens": 10}}

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from damage import words_line
+
+from fuzz.damage import words_line
 
 from ralph.loop.replay import replay
 from ralph.transcripts.events import (

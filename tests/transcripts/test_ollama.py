@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from damage import text_line, words_line
+
+from fuzz.damage import text_line, words_line
 
 from ralph.loop.replay import replay
 from ralph.transcripts.events import Meta, Tag, Text, TranscriptEvent, decode, encode

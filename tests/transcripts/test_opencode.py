@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from damage import damaged, real_lines, text_line, words_line
+
+from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.loop.replay import replay
 from ralph.transcripts.events import (
@@ -30,7 +31,7 @@ from ralph.transcripts.events import (
 )
 from ralph.transcripts.opencode import OpencodeAdapter
 
-REAL = real_lines("opencode")
+REAL = recorded("opencode")
 MARKER = "<promise>COMPLETE</promise>"
 
 

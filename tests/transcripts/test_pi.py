@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from damage import damaged, real_lines, text_line, words_line
-from mutation import mutated
+
+from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.loop.replay import replay
 from ralph.transcripts.events import (
@@ -34,7 +34,7 @@ from ralph.transcripts.events import (
 from ralph.transcripts.pi import PiAdapter
 
 SUCCESS = Path(__file__).parent.parent / "fixtures" / "pi" / "0.73.1" / "json-success.jsonl.gz"
-REAL = real_lines("pi")
+REAL = recorded("pi")
 MARKER = "<promise>COMPLETE</promise>"
 HEADER = {"type": "session", "version": 3, "id": "s-1", "timestamp": "t", "cwd": "/repo"}
 START = {"type": "agent_start"}
@@ -303,7 +303,7 @@ def test_a_recorded_run_cut_anywhere_is_not_a_success() -> None:
 def strange(draw: st.DrawFn) -> str:
     """A damaged line; without the real ones among its arguments, which make too long a name for hypothesis."""
     kind = draw(st.integers(0, 2))
-    return draw(text_line() if kind == 0 else damaged(REAL) if kind == 1 else mutated(REAL))
+    return draw(text_line() if kind == 0 else damaged(REAL))
 
 
 @settings(max_examples=150, deadline=None)

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from damage import damaged, real_lines, text_line, words_line
+
+from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.loop.replay import replay
 from ralph.transcripts.events import Meta, Tag, Text, TranscriptEvent, decode, encode
 from ralph.transcripts.qwen import QwenAdapter
 
-REAL = real_lines("qwen")
+REAL = recorded("qwen")
 MARKER = "<promise>COMPLETE</promise>"
 INIT = {"type": "system", "subtype": "init", "session_id": "s-1", "model": "m", "tools": []}
 USAGE = {"input_tokens": 100, "output_tokens": 20, "cache_read_input_tokens": 60, "total_tokens": 120}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
@@ -24,13 +25,13 @@ def parse_duration(value: object) -> float:
             seconds = sum(float(n) * _UNITS[unit] for n, unit in _PART.findall(text))
     if not 0 <= seconds < float("inf"):
         raise ValueError("expected a duration of 0 or more (0: no limit)")
-    return seconds
+    return seconds + 0.0  # "-0" is 0 as well
 
 
 def write_duration(seconds: float) -> str:
     """As a person writes it in a file: `15m`, `2h`, `1h30m`, `2.5s`."""
     if seconds != round(seconds) or seconds < 1:
-        return f"{seconds:g}s"
+        return f"{Decimal(repr(seconds)):f}s"
     whole, text = round(seconds), ""
     for unit, size in (("h", 3600), ("m", 60), ("s", 1)):
         if whole >= size:

@@ -52,14 +52,19 @@ def load(path: Path, shown: str) -> YamlFile:
         mark = error.problem_mark or error.context_mark
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
         raise UsageError(f"{shown}{where}: this is not valid YAML: {_in_words(error)}") from None
-    except (YAMLError, ValueError, RecursionError) as error:
-        raise UsageError(f"{shown}: this is not valid YAML: {str(error).splitlines()[0]}") from None
+    except (YAMLError, ValueError, RecursionError, AttributeError, TypeError, LookupError, AssertionError) as error:
+        # The last four are how ruamel fails on a tag that does not fit its value, like `!!set` or `!!int x`.
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise UsageError(f"{shown}: this is not valid YAML: {reason}") from None
     if data is None:
         return YamlFile(path, {})
     if not isinstance(data, CommentedMap):
         raise UsageError(f"{shown}:1: expected keys with values, like 'max_iterations: 20'")
     entries: dict[str, Entry] = {}
-    _flatten(data, "", 3, entries)
+    try:
+        _flatten(data, "", 3, entries)
+    except RecursionError:
+        raise UsageError(f"{shown}: a value holds itself, or is nested too deep") from None
     return YamlFile(path, entries)
 
 
@@ -94,7 +99,7 @@ def _flatten(data: Any, prefix: str, depth: int, entries: dict[str, Entry]) -> N
     for key, value in data.items():
         try:
             line = data.lc.key(key)[0] + 1
-        except KeyError:  # it came in by a merge (<<), which keeps no line
+        except (KeyError, TypeError):  # it came in by a merge (<<), which keeps no line
             line = (data.lc.line or 0) + 1
         entries[f"{prefix}{key}"] = Entry(_plain(value), line)
         if depth > 1 and isinstance(value, CommentedMap):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -25,6 +25,8 @@ from ralph.transcripts.events import (
 from ralph.transcripts.meta import Kind
 
 _TAIL = 2000
+#: In the year 5138. Whoever names a later time does not mean it.
+_LATEST = 1e11
 
 
 class ToolCounts(msgspec.Struct):
@@ -46,6 +48,11 @@ def add_usage(total: Usage, more: Usage) -> Usage:
         reasoning_tokens=_both(total.reasoning_tokens, more.reasoning_tokens),
         cost_usd=_both(total.cost_usd, more.cost_usd),
     )
+
+
+def _is_time(value: Any) -> TypeGuard[int | float]:
+    """Seconds that lead to a date which can be written, in an agent's words that may hold any number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LATEST
 
 
 def _both(a: Any, b: Any) -> Any:
@@ -192,7 +199,7 @@ class Observation:
                 self.retrying = fields
             case Kind.RATE_LIMIT:
                 resets, after = fields.get("resets_at"), fields.get("retry_after")
-                self.resets_at = float(resets) if isinstance(resets, int | float) else self.resets_at
-                self.retry_after = float(after) if isinstance(after, int | float) else self.retry_after
+                self.resets_at = float(resets) if _is_time(resets) else self.resets_at
+                self.retry_after = float(after) if _is_time(after) else self.retry_after
             case Kind.PARSE_ERROR:
                 self.parse_errors += 1

@@ -12,7 +12,7 @@ from ralph.transcripts._claude_errors import error_class, reset_time
 from ralph.transcripts._claude_tools import FAIL, OK, text_of
 from ralph.transcripts._claude_usual import QUIET_SUBTYPES, SYNTHETIC, Events, UsualLines
 from ralph.transcripts._errors import retry_after
-from ralph.transcripts._json import get_dict, get_float, get_int, get_list, get_str
+from ralph.transcripts._json import get_count, get_dict, get_float, get_int, get_list, get_str
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, UsageEvent
 from ralph.transcripts.meta import ErrorClass
@@ -174,7 +174,7 @@ class ClaudeLikeAdapter(UsualLines):
         details = get_dict(value, "tool_use_result") if alone else {}
         failed = bool(block.get("is_error")) or details.get("interrupted") is True
         status, text = self.tool_status(text, failed=failed)
-        duration = get_int(details, "durationMs", "totalDurationMs", "duration_ms") if details else None
+        duration = get_count(details, "durationMs", "totalDurationMs", "duration_ms") if details else None
         return self.tools.end(get_str(block, "tool_use_id", "id"), text, status, duration)
 
     def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
@@ -244,7 +244,7 @@ class ClaudeLikeAdapter(UsualLines):
         message = " ".join(str(part) for part in (status, name) if part is not None) or "the request failed"
         kind = error_class("", name, status)
         self.trouble = (message, kind)
-        attempt, delay = get_int(value, "attempt"), get_int(value, "retry_delay_ms")
+        attempt, delay = get_count(value, "attempt"), get_count(value, "retry_delay_ms")
         return [meta.retry(message, kind, attempt=attempt, delay_ms=delay)]
 
     def _rate_limit(self, value: dict[str, Any]) -> Events:
@@ -360,6 +360,6 @@ def _result(value: dict[str, Any], *, ok: bool, reason: str | None = None, kind:
         reason=reason,
         error_class=kind,
         subtype=get_str(value, "subtype"),
-        duration_ms=get_int(value, "duration_ms"),
-        num_turns=get_int(value, "num_turns"),
+        duration_ms=get_count(value, "duration_ms"),
+        num_turns=get_count(value, "num_turns"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ralph.transcripts import meta
+from ralph.transcripts import _deltas, meta
 from ralph.transcripts._json import get_dict, get_str
 from ralph.transcripts._said import Streamed
 from ralph.transcripts.events import Tag, decode_json
@@ -26,6 +26,7 @@ class MessageStream:
         self._usage = usage
         self._tool: dict[str, Any] | None = None
         self._input: list[str] = []
+        self._input_size = 0
 
     def feed(self, event: dict[str, Any]) -> list[TranscriptEvent]:
         match event.get("type"):
@@ -94,7 +95,9 @@ class MessageStream:
 
     def input(self, fragment: str) -> list[TranscriptEvent]:
         """Of a call, as JSON."""
-        self._input.append(fragment)
+        if self._tool is not None and self._input_size <= _deltas.MAX_HELD:  # else it ends as no JSON
+            self._input.append(fragment)
+            self._input_size += len(fragment)
         return []
 
     def start_block(self, block: dict[str, Any]) -> list[TranscriptEvent]:
@@ -107,7 +110,7 @@ class MessageStream:
             first = get_str(block, "thinking")
             return events + self.thoughts.fragment(first) if first else events
         if kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
-            self._tool, self._input = block, []
+            self._tool, self._input, self._input_size = block, [], 0
         return events
 
     def _tool_call(self) -> list[TranscriptEvent]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ralph.transcripts._json import get_dict, get_float, get_int
+from ralph.transcripts._json import get_count, get_dict, get_float
 from ralph.transcripts.events import Usage, decode_json
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ def read_usage(value: dict[str, Any], model: str | None = None) -> Usage | None:
 
     Agents that borrowed the schema may count them in, as their total shows.
     """
-    fresh = get_int(value, "input_tokens")
-    read = get_int(value, "cache_read_input_tokens")
-    written = get_int(value, "cache_creation_input_tokens")
-    output = get_int(value, "output_tokens")
-    total = get_int(value, "total_tokens")
+    fresh = get_count(value, "input_tokens")
+    read = get_count(value, "cache_read_input_tokens")
+    written = get_count(value, "cache_creation_input_tokens")
+    output = get_count(value, "output_tokens")
+    total = get_count(value, "total_tokens")
     if fresh is None and output is None:
         return None
     apart = 0 if total is not None and total == (fresh or 0) + (output or 0) else (read or 0) + (written or 0)
@@ -30,7 +30,7 @@ def read_usage(value: dict[str, Any], model: str | None = None) -> Usage | None:
         model=model,
         cached_tokens=read,
         cache_write_tokens=written,
-        reasoning_tokens=get_int(get_dict(value, "output_tokens_details"), "thinking_tokens"),
+        reasoning_tokens=get_count(get_dict(value, "output_tokens_details"), "thinking_tokens"),
         total_tokens=total,
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ralph.transcripts import meta
 from ralph.transcripts._errors import classify
-from ralph.transcripts._json import get_float, get_int, get_str
+from ralph.transcripts._json import get_count, get_float, get_str
 from ralph.transcripts.events import (
     Tag,
     Text,
@@ -133,8 +133,8 @@ class MessageReader:
         body = _json(text)
         failed = get_str(body, "streamingFailedMessage")
         events: list[TranscriptEvent] = [meta.error(failed, classify(failed), fatal=False)] if failed else []
-        read, written = get_int(body, "cacheReads"), get_int(body, "cacheWrites")
-        prompt, output = get_int(body, "tokensIn"), get_int(body, "tokensOut")
+        read, written = get_count(body, "cacheReads"), get_count(body, "cacheWrites")
+        prompt, output = get_count(body, "tokensIn"), get_count(body, "tokensOut")
         if not any((prompt, output, read, written)) or str(ts) in self._requests:
             return events
         usage = Usage(

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ralph.transcripts._json import get_float, get_int
+from ralph.transcripts._json import get_count, get_float
 from ralph.transcripts.events import TranscriptEvent, Usage, UsageEvent
 
 
@@ -25,8 +25,8 @@ class Spent:
         self._sum = _Counts()
 
     def call_event(self, event: dict[str, Any]) -> list[TranscriptEvent]:
-        prompt, output = get_int(event, "inputTokens"), get_int(event, "outputTokens")
-        read, written = get_int(event, "cacheReadTokens"), get_int(event, "cacheWriteTokens")
+        prompt, output = get_count(event, "inputTokens"), get_count(event, "outputTokens")
+        read, written = get_count(event, "cacheReadTokens"), get_count(event, "cacheWriteTokens")
         return self.call(prompt, output, read, written, get_float(event, "totalCost"))
 
     def call(
@@ -79,9 +79,9 @@ class Spent:
 
 
 def _counts(usage: dict[str, Any]) -> _Counts:
-    prompt, read, written = (get_int(usage, k) for k in ("inputTokens", "cacheReadTokens", "cacheWriteTokens"))
+    prompt, read, written = (get_count(usage, k) for k in ("inputTokens", "cacheReadTokens", "cacheWriteTokens"))
     cost = get_float(usage, "totalCost")
-    return _Counts(_with_cached(prompt, read, written), get_int(usage, "outputTokens"), read, written, cost or None)
+    return _Counts(_with_cached(prompt, read, written), get_count(usage, "outputTokens"), read, written, cost or None)
 
 
 def _with_cached(prompt: int | None, read: int | None, written: int | None) -> int | None:

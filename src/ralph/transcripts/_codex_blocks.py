@@ -12,6 +12,7 @@ import re
 
 import msgspec
 
+from ralph.transcripts._numbers import amount, whole
 from ralph.transcripts.events import ToolStatus
 
 #: Codex up to 0.9x prints this much of a command's output.
@@ -58,14 +59,14 @@ def duration_ms(text: str | None) -> int | None:
     """`17ms`, `1.25s`, `2m05s`, `2m 05s`."""
     if not text:
         return None
-    if text.endswith("ms") and text[:-2].isdigit():
-        return int(text[:-2])
+    if text.endswith("ms") and text[:-2].isdecimal():
+        return whole(text[:-2])
     found = _TIME.match(text)
     if not found or not any(found.groups()):
         return None
     hours, minutes, seconds = found.groups()
     try:
-        return int((int(hours or 0) * 3600 + int(minutes or 0) * 60 + float(seconds or 0)) * 1000)
+        return int((whole(hours or "0") * 3600 + whole(minutes or "0") * 60 + amount(seconds or "0")) * 1000)
     except ValueError:
         return None
 
@@ -77,12 +78,12 @@ def read_status(line: str) -> tuple[str, Status] | None:
     before, word, took = line.rpartition(" succeeded in ")
     # As nearly all are. Before it may stand a command that says the same, or worse.
     if word and took[-3:] == "ms:" and took[:-3].isdecimal() and not _tells(before):
-        return before, Status(ToolStatus.OK, int(took[:-3]))
+        return before, Status(ToolStatus.OK, whole(took[:-3]))
     found = _STATUS.match(line)
     if not found:
         return None
     before, code, declined, running, took = found.groups()
-    if declined or (code is not None and int(code) != 0):
+    if declined or (code is not None and whole(code) != 0):
         status = ToolStatus.FAIL
     else:
         status = ToolStatus.UNKNOWN if running else ToolStatus.OK
@@ -153,7 +154,7 @@ def trailer(lines: list[str]) -> tuple[int, int] | None:
             copy = "\n".join(lines[i + 2 :]).strip()
             if copy and not "\n".join(lines[:i]).rstrip().endswith(copy):
                 return None
-            return i, int(lines[i + 1].replace(",", ""))
+            return i, whole(lines[i + 1].replace(",", ""))
     return None
 
 

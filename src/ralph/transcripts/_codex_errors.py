@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ralph.transcripts import meta
 from ralph.transcripts._errors import classify, retry_after
+from ralph.transcripts._numbers import amount, whole
 from ralph.transcripts.meta import ErrorClass
 
 if TYPE_CHECKING:
@@ -42,12 +43,12 @@ def retry(message: str) -> Meta | None:
     if found:
         cause = found.group(2)
         kind = classify_message(cause) if cause else None
-        return meta.retry(message, kind, attempt=int(found.group(1)))
+        return meta.retry(message, kind, attempt=whole(found.group(1)))
     found = _RETRYING.match(message)
     if found:
-        delay = float(found.group(3)) * (1 if found.group(4) == "ms" else 1000)
+        delay = amount(found.group(3)) * (1 if found.group(4) == "ms" else 1000)
         kind = classify_message(found.group(1))
-        return meta.retry(message, kind, attempt=int(found.group(2)), delay_ms=int(delay))
+        return meta.retry(message, kind, attempt=whole(found.group(2)), delay_ms=int(delay))
     return None
 
 
@@ -58,7 +59,9 @@ def limit(message: str, kind: ErrorClass) -> list[TranscriptEvent]:
     found = _WAIT.search(message)
     if found:
         parts = _PART.findall(found.group(1).lower())
-        return [meta.rate_limit(retry_after=float(sum(int(n) * _SECONDS[unit] for n, unit in parts)), message=message)]
+        return [
+            meta.rate_limit(retry_after=float(sum(whole(n) * _SECONDS[unit] for n, unit in parts)), message=message)
+        ]
     found = _AT.search(message)
     if found:
         try:

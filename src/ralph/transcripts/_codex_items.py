@@ -8,7 +8,7 @@ import msgspec
 
 from ralph.transcripts import meta
 from ralph.transcripts._codex_errors import classify_message, limit, retry
-from ralph.transcripts._json import get_dict, get_int, get_list, get_str
+from ralph.transcripts._json import get_count, get_dict, get_int, get_list, get_str
 from ralph.transcripts.events import (
     Tag,
     Text,
@@ -200,7 +200,7 @@ class ThreadItems:
         """
         counts: dict[str, int] = {}
         for ours, theirs in _COUNTS.items():
-            number = get_int(usage, theirs)
+            number = get_count(usage, theirs)
             if number is not None:
                 before = self._counted.get(ours, 0)
                 counts[ours] = number - before if number >= before else number
@@ -285,7 +285,7 @@ class ThreadItems:
         text = _output(item)
         if text:
             events.append(ToolOutput(ToolRef(key, tool), text.removesuffix("\n")))
-        events.append(ToolEnd(ToolResult(key, status, get_int(item, "duration_ms"), tool)))
+        events.append(ToolEnd(ToolResult(key, status, get_count(item, "duration_ms"), tool)))
         return events
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ralph.transcripts import meta
 from ralph.transcripts._codex_errors import classify_message, limit, retry
 from ralph.transcripts._deltas import DeltaLines
-from ralph.transcripts._json import get_dict, get_int, get_list, get_str
+from ralph.transcripts._json import get_count, get_dict, get_int, get_list, get_str
 from ralph.transcripts.events import (
     Tag,
     Text,
@@ -139,7 +139,7 @@ class LegacyMessages:
         if output:
             events.append(ToolOutput(ToolRef(key, name), output.removesuffix("\n")))
         duration = get_dict(msg, "duration")
-        seconds, nanos = get_int(duration, "secs"), get_int(duration, "nanos")
+        seconds, nanos = get_count(duration, "secs"), get_count(duration, "nanos")
         took = None if seconds is None and nanos is None else (seconds or 0) * 1000 + (nanos or 0) // 1_000_000
         events.append(ToolEnd(ToolResult(key, status, took, name)))
         return events
@@ -187,13 +187,13 @@ class LegacyMessages:
         total, last = get_dict(info, "total_token_usage"), get_dict(info, "last_token_usage")
         if not total:
             total = msg  # before 0.3: the total stands in the message itself
-        counts = {ours: n for ours, theirs in _COUNTS.items() if (n := get_int(total, theirs)) is not None}
+        counts = {ours: n for ours, theirs in _COUNTS.items() if (n := get_count(total, theirs)) is not None}
         if not counts or counts == self._counted:
             return []
         before, self._counted = self._counted, counts
         if before is None:
             # A resumed session's total holds earlier runs: the first call alone is this run's.
-            first = {ours: n for ours, theirs in _COUNTS.items() if (n := get_int(last, theirs)) is not None}
+            first = {ours: n for ours, theirs in _COUNTS.items() if (n := get_count(last, theirs)) is not None}
             more = first or counts
         else:
             more = {name: number - before.get(name, 0) for name, number in counts.items()}

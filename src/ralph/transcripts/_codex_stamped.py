@@ -8,6 +8,7 @@ from ralph.transcripts import meta
 from ralph.transcripts._codex_blocks import RULE, Status, duration_ms, read_status
 from ralph.transcripts._codex_errors import classify_message, limit, retry
 from ralph.transcripts._json import strip_escapes
+from ralph.transcripts._numbers import whole
 from ralph.transcripts.events import (
     Tag,
     Text,
@@ -93,7 +94,7 @@ class StampedTranscript:
             return events + self._maybe_started()
         tokens = _TOKENS.match(bare)
         if tokens:
-            return events + self._used(int(tokens.group(1).replace(",", "") or 0))
+            return events + self._used(whole(tokens.group(1).replace(",", "") or "0"))
         if self._running and self._tool_ends(bare):
             return events
         if bare.startswith("ERROR: "):
@@ -147,7 +148,7 @@ class StampedTranscript:
         """Patches and MCP tools, whose results name them. A patch's text has come as SYS before it."""
         found = _PATCH_END.match(bare)
         if found:
-            status = ToolStatus.FAIL if int(found.group(1)) else ToolStatus.OK
+            status = ToolStatus.FAIL if whole(found.group(1)) else ToolStatus.OK
             return self._ends("apply_patch", Status(status, duration_ms(found.group(2))))
         found = _MCP_END.match(bare)
         if found:

@@ -28,6 +28,7 @@ from ralph.transcripts._codex_blocks import (
 )
 from ralph.transcripts._codex_errors import retry
 from ralph.transcripts._json import strip_escapes
+from ralph.transcripts._numbers import whole
 from ralph.transcripts.events import (
     Tag,
     Text,
@@ -170,7 +171,7 @@ class HumanTranscript:
         if self._part is _PATCH and bare.startswith("apply_patch("):
             found = PATCH_END.match(bare)
             if found and self._running:
-                status = ToolStatus.FAIL if int(found.group(1)) else ToolStatus.OK
+                status = ToolStatus.FAIL if whole(found.group(1)) else ToolStatus.OK
                 call = self._running.pop()
                 text, self._held = self._held, []
                 shown: list[TranscriptEvent] = [ToolOutput(ToolRef(*call), "\n".join(text))] if text else []

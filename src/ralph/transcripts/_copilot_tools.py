@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from ralph.transcripts._copilot_lines import Data, string
-from ralph.transcripts._json import get_int, get_str
+from ralph.transcripts._json import get_count, get_str
+from ralph.transcripts._numbers import whole
 from ralph.transcripts.events import (
     ToolCall,
     ToolEnd,
@@ -94,10 +95,10 @@ def _status(data: Data, content: str) -> ToolStatus:
     success = data.success
     if success is False or (success is None and data.error):
         return ToolStatus.FAIL
-    code = get_int(data.shell_execution, "exitCode")
+    code = get_count(data.shell_execution, "exitCode")
     if code is None:
         found = _EXIT.search(content, max(0, len(content) - 200))
-        code = int(found.group(1)) if found else None
+        code = whole(found.group(1)) if found else None
     if code is not None:
         return ToolStatus.OK if code == 0 else ToolStatus.FAIL
     return ToolStatus.OK if success is True else ToolStatus.UNKNOWN

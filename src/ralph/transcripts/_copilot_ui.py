@@ -6,6 +6,7 @@ import re
 
 from ralph.transcripts import meta
 from ralph.transcripts._errors import classify, retry_after
+from ralph.transcripts._numbers import amount
 from ralph.transcripts.events import Meta, Tag, Usage, UsageEvent
 from ralph.transcripts.meta import ErrorClass
 
@@ -127,4 +128,4 @@ def _count(pattern: str, text: str) -> int | None:
     if found is None:
         return None
     number, factor = found.groups()
-    return round(float(number) * _FACTORS[factor]) if number.count(".") <= 1 and number != "." else None
+    return round(amount(number) * _FACTORS[factor]) if number.count(".") <= 1 and number != "." else None

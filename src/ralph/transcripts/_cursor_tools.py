@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ralph.transcripts._json import get_dict, get_int, get_str
+from ralph.transcripts._json import get_count, get_dict, get_int, get_str
 from ralph.transcripts.events import ToolStatus, decode_json
 
 _SUFFIX = "ToolCall"
@@ -77,7 +77,7 @@ def read_result(name: str, args: dict[str, Any] | None, result: Any) -> Call:
     if not isinstance(inner, dict):
         return Call(name, args, True, _OK, inner if isinstance(inner, str) else "")
     failed = outcome != "success" or (inner.get("exitCode") and get_int(inner, "exitCode"))
-    duration = None if _DURATIONS_SET.isdisjoint(inner) else get_int(inner, *_DURATIONS)
+    duration = None if _DURATIONS_SET.isdisjoint(inner) else get_count(inner, *_DURATIONS)
     refused = (get_str(inner, "command", "path") or name) if outcome in _REFUSED else None
     return Call(name, args, True, _FAIL if failed else _OK, _output(inner), duration, refused)
 

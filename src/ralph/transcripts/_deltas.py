@@ -9,6 +9,9 @@ from ralph.transcripts.events import Tag, Text
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
 
+#: A line that is longer is handed on in pieces, so that an agent that never ends one cannot fill the memory.
+MAX_HELD = 64 << 20
+
 
 class DeltaLines:
     """Collects the fragments of one message (or thought) at a time."""
@@ -16,6 +19,7 @@ class DeltaLines:
     def __init__(self, tag: Tag) -> None:
         self._tag = tag
         self._held: list[str] = []
+        self._size = 0
         #: how many characters of the current message have come; a full copy that follows can be skipped by it
         self.length = 0
 
@@ -23,19 +27,26 @@ class DeltaLines:
         self.length += len(fragment)
         end = fragment.rfind("\n")
         if end < 0:
-            if fragment:
-                self._held.append(fragment)
-            return []
+            return self._hold(fragment) if fragment else []
         self._held.append(fragment[:end])
         whole = "".join(self._held)
         self._held = [fragment[end + 1 :]] if end + 1 < len(fragment) else []
+        self._size = len(fragment) - end - 1
         return [Text(self._tag, whole)]
+
+    def _hold(self, fragment: str) -> list[TranscriptEvent]:
+        self._held.append(fragment)
+        self._size += len(fragment)
+        return self._rest() if self._size > MAX_HELD else []
 
     def flush(self) -> list[TranscriptEvent]:
         """The message is over: its last line, if it had no newline."""
         self.length = 0
+        return self._rest()
+
+    def _rest(self) -> list[TranscriptEvent]:
         if not self._held:
             return []
         rest = "".join(self._held)
-        self._held = []
+        self._held, self._size = [], 0
         return [Text(self._tag, rest)]

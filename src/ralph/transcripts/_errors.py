@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ralph.transcripts._numbers import amount
 from ralph.transcripts.meta import ErrorClass
 
 _STATUS = re.compile(r"(?<![\d.:])(40[0-9]|41[0-9]|42[0-9]|5[0-9]{2})(?![\d.]|\s*(?:ms|tokens|bytes|characters))")
@@ -45,7 +46,7 @@ def retry_after(message: str) -> float | None:
         return None
     unit = found.group(2).lower()
     seconds = 0.001 if unit.startswith(("ms", "milli")) else _UNITS[unit[0]]
-    return float(found.group(1)) * seconds
+    return amount(found.group(1)) * seconds
 
 
 def classify(message: str, status: int | None = None) -> ErrorClass:

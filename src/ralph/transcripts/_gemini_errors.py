@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ralph.transcripts import meta
 from ralph.transcripts._errors import classify
 from ralph.transcripts._json import get_dict, get_int, get_str
+from ralph.transcripts._numbers import amount, whole
 from ralph.transcripts.events import decode_json
 from ralph.transcripts.meta import ErrorClass
 
@@ -103,7 +104,7 @@ def _delay(message: str) -> float | None:
     if not found:
         return None
     try:
-        return sum(float(n) * _SECONDS[unit] for n, unit in _PART.findall(found.group(1)))
+        return sum(amount(n) * _SECONDS[unit] for n, unit in _PART.findall(found.group(1)))
     except ValueError:
         return None
 
@@ -186,7 +187,7 @@ class StderrReader:
         retry = _RETRY_LINE.match(bare)
         if retry:
             failure = explain(retry.group(3))
-            delay, attempt = int(retry.group(1)) * 1000, int(retry.group(2))
+            delay, attempt = whole(retry.group(1)) * 1000, whole(retry.group(2))
             return [meta.retry(failure.message, failure.error_class, attempt=attempt, delay_ms=delay)]
         for beginning, error_class in _FATAL:
             if bare.startswith(beginning):
@@ -210,8 +211,8 @@ class StderrReader:
         number, status, rest = attempt.groups()
         delay = _RETRYING.search(rest)
         failure = explain(_RETRYING.sub("", rest), code=int(status) if status else None)
-        after = int(delay.group(1)) if delay and delay.group(1) else None
-        return [meta.retry(failure.message, failure.error_class, attempt=int(number), delay_ms=after)]
+        after = whole(delay.group(1)) if delay and delay.group(1) else None
+        return [meta.retry(failure.message, failure.error_class, attempt=whole(number), delay_ms=after)]
 
     def _feed_document(self, line: str) -> list[TranscriptEvent]:
         self._document.append(line)

@@ -120,8 +120,10 @@ class JsonAdapter(TranscriptAdapter):
         return [meta.parse_error(f"not JSON: {reason}", line), Text(Tag.SYS, line)]
 
 
-#: No count is larger, but JSON may hold Infinity, NaN and integers of any length.
+#: No number is larger, but JSON may hold integers of any length.
 _HUGE = 1 << 63
+#: No count is larger; so many of them can be added up that the sum is still a number of 64 bits.
+_MOST = 1 << 53
 
 
 # -- digging without surprises: a field that is missing or of another type is None
@@ -157,10 +159,21 @@ def get_int(value: Any, *keys: str) -> int | None:
     return None
 
 
-def get_float(value: Any, *keys: str) -> float | None:
+def get_count(value: Any, *keys: str) -> int | None:
+    """The first of the keys that holds a number of things: of tokens, of attempts, of milliseconds."""
     if isinstance(value, dict):
         for key in keys:
             inner = value.get(key)
-            if isinstance(inner, int | float) and not isinstance(inner, bool) and -_HUGE < inner < _HUGE:
+            if isinstance(inner, int | float) and not isinstance(inner, bool) and 0 <= inner < _MOST:
+                return int(inner)
+    return None
+
+
+def get_float(value: Any, *keys: str) -> float | None:
+    """The first of the keys that holds an amount or a time: none is negative."""
+    if isinstance(value, dict):
+        for key in keys:
+            inner = value.get(key)
+            if isinstance(inner, int | float) and not isinstance(inner, bool) and 0 <= inner < _MOST:
                 return float(inner)
     return None

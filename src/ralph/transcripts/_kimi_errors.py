@@ -10,6 +10,8 @@ from ralph.transcripts._errors import classify, retry_after
 from ralph.transcripts.meta import ErrorClass
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ralph.transcripts.events import TranscriptEvent
 
 #: What kimi-cli prints when a run has failed, in any format.
@@ -52,7 +54,7 @@ def join(lines: list[str]) -> str:
     return text.strip()
 
 
-def told(lines: list[str]) -> list[TranscriptEvent]:
+def told(lines: Iterable[str]) -> list[TranscriptEvent]:
     """The fatal error that the last lines of stdout are, if they are one."""
     own = [line for line in lines if resume_id(line) is None]  # a terminal shows stderr's lines among them
     begin = next((i for i, line in enumerate(own) if is_own(line)), None)

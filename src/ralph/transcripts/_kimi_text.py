@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import Any
 
 from ralph.transcripts import meta
 from ralph.transcripts._errors import classify
+from ralph.transcripts._json import get_count, get_float
 from ralph.transcripts._kimi_errors import told
 from ralph.transcripts._kimi_repr import Record, parse
 from ralph.transcripts._kimi_tools import KimiTools
@@ -16,6 +18,8 @@ _CUT = "the output ends without a result"
 #: A record's first line. One that fits into a line has no other.
 _BEGIN = re.compile(r"[A-Z]\w*\((?:.*\))?$")
 _MAX_RECORD = 64 << 20
+#: An error is told in the last lines of all, and in fewer than these.
+ERROR_LINES = 200
 _QUIET = frozenset({"StepBegin", "StepInterrupted", "ToolCallPart", "CompactionBegin", "CompactionEnd"})
 
 
@@ -28,7 +32,7 @@ class ReprReader:
         self._tools = KimiTools()
         self._lines: list[str] = []  # of a record that is not whole yet
         self._size = 0
-        self._rest: list[str] = []  # what came after the last record
+        self._rest: deque[str] = deque(maxlen=ERROR_LINES)  # what came after the last record
         self._ended = False
 
     def feed(self, line: str) -> list[TranscriptEvent]:
@@ -45,7 +49,7 @@ class ReprReader:
         if record is None:
             return self._give_up() if len(self._lines) == 1 else []
         lines, self._lines = self._lines, []
-        self._rest = []
+        self._rest.clear()
         return self._record(record, lines)
 
     def flush(self) -> list[TranscriptEvent]:
@@ -130,15 +134,10 @@ def _words(tag: Tag, text: Any) -> list[TranscriptEvent]:
     return [Text(tag, text.removesuffix("\n"))] if isinstance(text, str) and text else []
 
 
-def _count(fields: dict[str, Any], key: str) -> int | None:
-    value = fields.get(key)
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
 def _usage(fields: dict[str, Any]) -> Usage | None:
     """Of one model call; the new tokens and those of the cache are counted apart."""
-    other, output = _count(fields, "input_other"), _count(fields, "output")
-    read, written = _count(fields, "input_cache_read"), _count(fields, "input_cache_creation")
+    other, output = get_count(fields, "input_other"), get_count(fields, "output")
+    read, written = get_count(fields, "input_cache_read"), get_count(fields, "input_cache_creation")
     if other is None and output is None:
         return None
     return Usage(
@@ -150,11 +149,11 @@ def _usage(fields: dict[str, Any]) -> Usage | None:
 
 
 def _retry(fields: dict[str, Any]) -> TranscriptEvent:
-    status = _count(fields, "status_code")
+    status = get_count(fields, "status_code")
     message = f"{fields.get('error_type') or 'error'}{'' if status is None else f' {status}'}"
-    wait = fields.get("wait_s")
-    delay = int(wait * 1000) if isinstance(wait, int | float) and not isinstance(wait, bool) else None
-    attempt = _count(fields, "next_attempt")
+    wait = get_float(fields, "wait_s")
+    delay = None if wait is None else int(wait * 1000)
+    attempt = get_count(fields, "next_attempt")
     return meta.retry(
         message, classify(message, status), attempt=None if attempt is None else attempt - 1, delay_ms=delay
     )

@@ -80,9 +80,10 @@ def lenient(value: dict[str, Any]) -> Line:
 
 
 def whole_number(value: Any) -> int | None:
+    """A count, if it is one."""
     if type(value) is int:
-        return value if -(1 << 63) < value < 1 << 63 else None
-    if type(value) is float and abs(value) < 1 << 63:
+        return value if 0 <= value < 1 << 53 else None
+    if type(value) is float and 0 <= value < 1 << 53:
         return int(value)
     return None
 

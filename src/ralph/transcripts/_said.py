@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from ralph.transcripts import _deltas
 from ralph.transcripts.events import Tag, Text
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 #: A copy is recognised by this many of the latest characters, so that memory does not grow with a run.
 _KEPT = 1 << 20
+#: A message has few blocks; without its full copy they are forgotten, the oldest first.
+_MOST_BLOCKS = 256
 
 
 class Said:
@@ -55,6 +58,7 @@ class Streamed:
         self._held: list[str] = []  # of its last line, which is not whole yet
         #: of the block that is coming in fragments now
         self.parts: list[str] = []
+        self._size = 0  # of those parts
         self._whole: list[str] = []  # blocks that are complete, and of which no full copy has come yet
         self.said = Said()
         self._remembered = tag is Tag.AI  # nobody asks whether a thought was said before
@@ -63,6 +67,10 @@ class Streamed:
         if not text:
             return []  # a keep-alive
         self.parts.append(text)
+        self._size += len(text)
+        if self._size > _deltas.MAX_HELD:
+            self._held.append(text)
+            return self.stop()  # no block is as long: it is shown, and not waited for any more
         end = text.rfind("\n")
         if end < 0:
             self._held.append(text)
@@ -82,7 +90,10 @@ class Streamed:
             return []
         text = "".join(self.parts)
         self.parts = []
+        self._size = 0
         self._whole.append(text)
+        while len(self._whole) > _MOST_BLOCKS or sum(map(len, self._whole[1:])) > _deltas.MAX_HELD:
+            del self._whole[0]
         if self._remembered:
             self.said.add(text)
         rest = "".join(self._held)
@@ -103,13 +114,13 @@ class Streamed:
         if self.parts:
             shown = "".join(self.parts)
             if text == shown:
-                self.parts = []
+                self.parts, self._size = [], 0
                 if self._remembered:
                     self.said.add(text)
                 return self._rest()
             if text.startswith(shown):
                 events = self.fragment(text[len(shown) :]) + self._rest()
-                self.parts = []
+                self.parts, self._size = [], 0
                 if self._remembered:
                     self.said.add(text)
                 return events

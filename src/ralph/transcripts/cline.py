@@ -28,7 +28,7 @@ from ralph.transcripts._cline_lines import (
 from ralph.transcripts._cline_messages import MessageReader, is_message
 from ralph.transcripts._cline_usage import Spent
 from ralph.transcripts._errors import classify, retry_after
-from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_str, strip_escapes
+from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_str, strip_escapes
 from ralph.transcripts._said import Streamed
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import (
@@ -272,7 +272,7 @@ class ClineAdapter(JsonAdapter):
         if call is None:
             events.append(meta.unknown(event))
         elif ended:
-            duration = get_int(event, "durationMs")
+            duration = get_count(event, "durationMs")
             self._end_call(events, call, name, arguments, event.get("output"), event.get("error"), duration)
         else:
             self._start_call(events, call, name, arguments)

@@ -15,7 +15,7 @@ from ralph.transcripts._copilot_lines import Line, decode_line, lenient
 from ralph.transcripts._copilot_tools import ToolCalls
 from ralph.transcripts._copilot_ui import UiLines, error_class, error_events
 from ralph.transcripts._copilot_words import Words
-from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_str
+from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_int, get_str
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent, decode_json
 from ralph.transcripts.meta import ErrorClass
@@ -203,7 +203,7 @@ class CopilotAdapter(JsonAdapter):
             case "model.call_failure":
                 self._failure = _provider_message(get_str(data, "errorMessage"))
                 self._failure_class = error_class(self._failure, get_int(data, "statusCode"))
-                self._attempt = get_int(data, "retryAttempt")
+                self._attempt = get_count(data, "retryAttempt")
                 return []
             case "assistant.turn_retry":
                 return self._retry(_RETRY_REASONS.get(get_str(data, "reason") or "", self._failure_class))
@@ -282,7 +282,7 @@ class CopilotAdapter(JsonAdapter):
     # -- tokens: not in the output of the recorded version, but in its log of events, and so maybe in others
 
     def _tokens(self, usage: dict[str, Any], model: str | None) -> list[TranscriptEvent]:
-        prompt, completion = get_int(usage, "inputTokens"), get_int(usage, "outputTokens")
+        prompt, completion = get_count(usage, "inputTokens"), get_count(usage, "outputTokens")
         if prompt is None and completion is None:
             return []
         self._usage = True
@@ -291,9 +291,9 @@ class CopilotAdapter(JsonAdapter):
             prompt_tokens=prompt,
             completion_tokens=completion,
             model=model,
-            cached_tokens=get_int(usage, "cacheReadTokens"),
-            cache_write_tokens=get_int(usage, "cacheWriteTokens"),
-            reasoning_tokens=get_int(usage, "reasoningTokens"),
+            cached_tokens=get_count(usage, "cacheReadTokens"),
+            cache_write_tokens=get_count(usage, "cacheWriteTokens"),
+            reasoning_tokens=get_count(usage, "reasoningTokens"),
         )
         return [UsageEvent(counted)]
 

@@ -12,7 +12,7 @@ from ralph.transcripts import meta
 from ralph.transcripts._claude_tools import ToolCalls, text_of
 from ralph.transcripts._cursor_tools import Call, read_call, read_result, tool_name
 from ralph.transcripts._errors import classify, retry_after
-from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_list, get_str, strip_escapes
+from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_int, get_list, get_str, strip_escapes
 from ralph.transcripts._said import Streamed
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent
@@ -198,7 +198,7 @@ class CursorAdapter(JsonAdapter):
                 return events + self._tools.start({"name": call.name, "input": call.args})
             self._tools.start_call(key, call.name, call.args, events)
             return events
-        if call.refused is not None:
+        if call.refused is not None and call.refused not in self._refused:
             self._refused.append(call.refused)
         name, args = ("tool", None) if key is None else (call.name, call.args)
         ended = self._tools.end(key, call.output, call.status, call.duration_ms, name, args)
@@ -216,7 +216,7 @@ class CursorAdapter(JsonAdapter):
     def _retry(self, value: dict[str, Any]) -> Events:
         message = get_str(value, "message", "error", "reason")
         kind = classify(message) if message else None
-        attempt, delay = get_int(value, "attempt"), get_int(value, "delay_ms", "delayMs")
+        attempt, delay = get_count(value, "attempt"), get_count(value, "delay_ms", "delayMs")
         return [meta.retry(message or "the request failed", kind, attempt=attempt, delay_ms=delay)]
 
     def _result(self, value: dict[str, Any]) -> Events:
@@ -240,7 +240,7 @@ class CursorAdapter(JsonAdapter):
         if denied:
             reason = f"refused: {', '.join(dict.fromkeys(d for d in denied if d)) or 'a tool'}"
             return [*events, meta.result(ok=False, reason=reason, error_class=ErrorClass.PERMISSION_DENIED)]
-        return [*events, meta.result(ok=True, duration_ms=get_int(value, "duration_ms"))]
+        return [*events, meta.result(ok=True, duration_ms=get_count(value, "duration_ms"))]
 
 
 def _unknown(value: dict[str, Any]) -> Events:
@@ -254,10 +254,10 @@ def _limit(message: str, kind: ErrorClass) -> Events:
 
 def _usage(value: dict[str, Any], model: str | None) -> Usage | None:
     """Counts of this invocation, also after a resume; `inputTokens` leave out what came from or went to the cache."""
-    fresh, output = get_int(value, "inputTokens"), get_int(value, "outputTokens")
+    fresh, output = get_count(value, "inputTokens"), get_count(value, "outputTokens")
     if fresh is None and output is None:
         return None
-    read, written = get_int(value, "cacheReadTokens"), get_int(value, "cacheWriteTokens")
+    read, written = get_count(value, "cacheReadTokens"), get_count(value, "cacheWriteTokens")
     return Usage(
         prompt_tokens=None if fresh is None else fresh + (read or 0) + (written or 0),
         completion_tokens=output,

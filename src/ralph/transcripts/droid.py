@@ -15,7 +15,7 @@ from ralph.transcripts import _droid_lines as lines
 from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._errors import classify, retry_after
-from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_str, strip_escapes
+from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_str, strip_escapes
 from ralph.transcripts._said import Said
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import (
@@ -211,7 +211,7 @@ class DroidAdapter(JsonAdapter):
                 status = ToolStatus.OK
             case _:
                 status = ToolStatus.UNKNOWN
-        return self._end_call(call, output, status, get_int(value, "durationMs"), events)
+        return self._end_call(call, output, status, get_count(value, "durationMs"), events)
 
     def _end_call(
         self, call: str, output: str, status: ToolStatus, duration_ms: int | None, events: list[TranscriptEvent]
@@ -283,8 +283,8 @@ def _limit(message: str, error_class: ErrorClass) -> list[TranscriptEvent]:
 
 def _usage(usage: dict[str, Any], model: str | None) -> Usage | None:
     """The run's tokens; droid counts cached ones apart. Its credits are no dollars."""
-    prompt, output = get_int(usage, "input_tokens"), get_int(usage, "output_tokens")
-    read, written = get_int(usage, "cache_read_input_tokens"), get_int(usage, "cache_creation_input_tokens")
+    prompt, output = get_count(usage, "input_tokens"), get_count(usage, "output_tokens")
+    read, written = get_count(usage, "cache_read_input_tokens"), get_count(usage, "cache_creation_input_tokens")
     if not any((prompt, output, read, written)):
         return None
     return Usage(

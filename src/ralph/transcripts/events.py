@@ -7,9 +7,10 @@ and what a custom agent prints after `@@RALPH@@ ` are this one format.
 from __future__ import annotations
 
 import json
+import math
 import re
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -35,6 +36,11 @@ class ToolStatus(StrEnum):
     UNKNOWN = "unknown"
 
 
+#: Limits and budgets are sums of these: one that is negative would give some back.
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+_Amount: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
+
+
 class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str
     name: str
@@ -49,7 +55,7 @@ class ToolRef(msgspec.Struct, frozen=True, omit_defaults=True):
 class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str
     status: ToolStatus
-    duration_ms: int | None = None
+    duration_ms: _Count | None = None
     name: str | None = None
 
 
@@ -59,14 +65,14 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     `prompt_tokens` includes the cached ones; `cached_tokens` says how many of them were read from the cache.
     """
 
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    total_tokens: int | None = None
+    prompt_tokens: _Count | None = None
+    completion_tokens: _Count | None = None
+    total_tokens: _Count | None = None
     model: str | None = None
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    cost_usd: float | None = None
+    cached_tokens: _Count | None = None
+    cache_write_tokens: _Count | None = None
+    reasoning_tokens: _Count | None = None
+    cost_usd: _Amount | None = None
 
 
 class _Base(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"):
@@ -121,13 +127,16 @@ def encode(event: TranscriptEvent) -> bytes:
     except UnicodeEncodeError:
         # A lone surrogate (an agent escaped half a character): no UTF-8 can hold it.
         return _encoder.encode(replace_surrogates(msgspec.to_builtins(event)))
+    except RecursionError:
+        # It was read where the stack had more room.
+        return _encoder.encode(_pruned(msgspec.to_builtins(event)))
 
 
 def encode_lines(events: list[TranscriptEvent]) -> bytes:
     """Many events as lines of JSON, each with its newline."""
     try:
         return _encoder.encode_lines(events)
-    except UnicodeEncodeError:
+    except (UnicodeEncodeError, RecursionError):
         return b"".join([encode(event) + b"\n" for event in events])
 
 
@@ -150,11 +159,38 @@ def decode(line: str | bytes) -> TranscriptEvent:
 
 
 def decode_json(line: str | bytes) -> Any:
-    """Any JSON value; lone surrogates become U+FFFD. Raises ValueError (or RecursionError)."""
+    """Any JSON value; lone surrogates become U+FFFD, what is no number or an infinite one None.
+
+    Raises ValueError (or RecursionError).
+    """
     try:
         return msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeEncodeError):
-        return replace_surrogates(json.loads(line))
+        return replace_surrogates(json.loads(line, parse_constant=_nothing, parse_float=_finite))
+
+
+def _nothing(word: str) -> None:
+    """For NaN and Infinity, which some programs write where JSON has no word for them, and we could not write again."""
+
+
+def _finite(digits: str) -> float | None:
+    number = float(digits)
+    return number if math.isfinite(number) else None
+
+
+def _pruned(value: Any, depth: int = 50) -> Any:
+    """Without what is nested deeper than anybody looks."""
+    match value:
+        case dict() | list() if not depth:
+            return "…"
+        case str():
+            return replace_surrogates(value)
+        case dict():
+            return {replace_surrogates(k): _pruned(v, depth - 1) for k, v in value.items()}
+        case list():
+            return [_pruned(v, depth - 1) for v in value]
+        case _:
+            return value
 
 
 def replace_surrogates(value: Any) -> Any:

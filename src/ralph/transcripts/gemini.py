@@ -14,7 +14,7 @@ from ralph.transcripts import _gemini_lines as lines
 from ralph.transcripts import meta
 from ralph.transcripts._deltas import DeltaLines
 from ralph.transcripts._gemini_errors import FATAL_ANYWHERE, GUARDED_TOOLS, StderrReader, explain
-from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_list, get_str
+from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_int, get_list, get_str
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import (
     Meta,
@@ -64,6 +64,7 @@ class GeminiAdapter(JsonAdapter):
         self._words = DeltaLines(Tag.AI)
         self._stderr = StderrReader()
         self._tools: dict[str, str] = {}
+        self._open: set[str] = set()
         self._refused: dict[str, str] = {}
         self._session: str | None = None
         self._spoke = False
@@ -183,6 +184,7 @@ class GeminiAdapter(JsonAdapter):
     def _tool_start(self, tool_id: str, name: str, parameters: dict[str, Any]) -> list[TranscriptEvent]:
         self._retrying = None
         self._tools[tool_id] = name
+        self._open.add(tool_id)
         events = self._words.flush()
         events.append(ToolStart(ToolCall(tool_id, name, parameters or None)))
         return events
@@ -191,7 +193,7 @@ class GeminiAdapter(JsonAdapter):
         tool_id = get_str(value, "tool_id", "id") or next(reversed(self._tools), "call-1")
         error = get_dict(value, "error")
         output = _content(value.get("output")) or get_str(error, "message") or ""
-        return self._tool_end(tool_id, output, value.get("status"), error, get_int(value, "duration_ms"))
+        return self._tool_end(tool_id, output, value.get("status"), error, get_count(value, "duration_ms"))
 
     def _tool_end(
         self, tool_id: str, output: str, told: Any, error: dict[str, Any], duration_ms: int | None
@@ -213,6 +215,10 @@ class GeminiAdapter(JsonAdapter):
             case _:
                 status = ToolStatus.UNKNOWN
         events = self._words.flush()
+        if tool_id not in self._open:  # its beginning was not told
+            name = self._tools.setdefault(tool_id, "tool")
+            events.append(ToolStart(ToolCall(tool_id, name)))
+        self._open.discard(tool_id)
         if output:
             events.append(ToolOutput(ToolRef(tool_id, name), output))
         events.append(ToolEnd(ToolResult(tool_id, status, duration_ms, name)))
@@ -298,15 +304,15 @@ def _usage(stats: dict[str, Any]) -> list[TranscriptEvent]:
 
 
 def _tokens(model: str | None, tokens: Any) -> Usage | None:
-    total = get_int(tokens, "total_tokens", "total")
-    prompt = get_int(tokens, "input_tokens", "prompt")
-    out = get_int(tokens, "output_tokens", "candidates")
-    thoughts = get_int(tokens, "thoughts")
+    total = get_count(tokens, "total_tokens", "total")
+    prompt = get_count(tokens, "input_tokens", "prompt")
+    out = get_count(tokens, "output_tokens", "candidates")
+    thoughts = get_count(tokens, "thoughts")
     if not any((total, prompt, out)):
         return None
     if thoughts is not None:
         out = (out or 0) + thoughts
-        prompt = None if prompt is None else prompt + (get_int(tokens, "tool") or 0)
+        prompt = None if prompt is None else prompt + (get_count(tokens, "tool") or 0)
     elif total is not None and prompt is not None and total - prompt > (out or 0):
         out = total - prompt  # stream-json leaves the thoughts out of its output_tokens, not out of its total
     return Usage(
@@ -314,7 +320,7 @@ def _tokens(model: str | None, tokens: Any) -> Usage | None:
         completion_tokens=out,
         total_tokens=total,
         model=model,
-        cached_tokens=get_int(tokens, "cached"),
+        cached_tokens=get_count(tokens, "cached"),
         reasoning_tokens=thoughts,
     )
 
@@ -323,11 +329,11 @@ def _tool_counts(tools: dict[str, Any]) -> list[TranscriptEvent]:
     """The json format only counts the calls, by name and result."""
     events: list[TranscriptEvent] = []
     for name, tool in get_dict(tools, "byName").items():
-        count, good = get_int(tool, "count") or 0, get_int(tool, "success") or 0
-        bad = get_int(tool, "fail") or 0
+        count, good = get_count(tool, "count") or 0, get_count(tool, "success") or 0
+        bad = get_count(tool, "fail") or 0
         for n in range(min(count, 10_000)):
             status = ToolStatus.OK if n < good else ToolStatus.FAIL if n < good + bad else ToolStatus.UNKNOWN
-            took = get_int(tool, "durationMs") if count == 1 else None
+            took = get_count(tool, "durationMs") if count == 1 else None
             tool_id = f"{name}-{n + 1}"
             events += [ToolStart(ToolCall(tool_id, name)), ToolEnd(ToolResult(tool_id, status, took, name))]
     return events

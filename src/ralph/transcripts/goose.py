@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ralph.transcripts import _deltas, meta
 from ralph.transcripts import _goose_words as words
-from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._deltas import DeltaLines
 from ralph.transcripts._errors import retry_after
 from ralph.transcripts._goose_lines import HOT, Answer, Call, Inference, Message, Thought, Words, decode_line
 from ralph.transcripts._goose_tools import GooseTools
-from ralph.transcripts._json import JsonAdapter, get_dict, get_float, get_int, get_list, get_str, strip_escapes
+from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_float, get_list, get_str, strip_escapes
 from ralph.transcripts.base import Block, Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent, decode_json
 from ralph.transcripts.meta import ErrorClass
@@ -287,6 +287,8 @@ class GooseAdapter(JsonAdapter):
         known = self._thoughts.length
         if known and len(text) == known and len(self._thought) > 1 and text == "".join(self._thought):
             return self._thoughts.flush()
+        if known > _deltas.MAX_HELD:
+            self._thought = []  # a copy of what is as long is not looked for
         self._thought.append(text)
         return self._thoughts.feed(text)
 
@@ -387,11 +389,11 @@ def _limit(message: str, error_class: ErrorClass) -> list[TranscriptEvent]:
 def _usage(told: dict[str, Any], model: str | None) -> Usage | None:
     """Goose's input counts hold the cached ones, whatever the provider's API."""
     usage = Usage(
-        prompt_tokens=get_int(told, "input_tokens"),
-        completion_tokens=get_int(told, "output_tokens"),
-        total_tokens=get_int(told, "total_tokens"),
-        cached_tokens=get_int(told, "cache_read_input_tokens"),
-        cache_write_tokens=get_int(told, "cache_write_input_tokens"),
+        prompt_tokens=get_count(told, "input_tokens"),
+        completion_tokens=get_count(told, "output_tokens"),
+        total_tokens=get_count(told, "total_tokens"),
+        cached_tokens=get_count(told, "cache_read_input_tokens"),
+        cache_write_tokens=get_count(told, "cache_write_input_tokens"),
         cost_usd=get_float(told, "cost_usd"),
     )
     return msgspec.structs.replace(usage, model=model) if usage != Usage() else None

@@ -14,7 +14,7 @@ import msgspec
 from ralph.transcripts import meta
 from ralph.transcripts._claude_errors import error_class
 from ralph.transcripts._claude_like import ClaudeLikeAdapter, Events
-from ralph.transcripts._json import get_dict, get_int, get_list, get_str, strip_escapes
+from ralph.transcripts._json import get_count, get_dict, get_int, get_list, get_str, strip_escapes
 from ralph.transcripts.events import Tag, Text, ToolStatus, UsageEvent, decode_json
 from ralph.transcripts.meta import ErrorClass
 
@@ -115,11 +115,11 @@ class GrokAdapter(ClaudeLikeAdapter):
         usage = self.usage.result(value, self.model)
         if usage is not None:
             if usage.reasoning_tokens is None:
-                reasoning = get_int(get_dict(value, "usage"), "reasoning_tokens")
+                reasoning = get_count(get_dict(value, "usage"), "reasoning_tokens")
                 usage = msgspec.structs.replace(usage, reasoning_tokens=reasoning)
             events.append(UsageEvent(usage))
         reason = get_str(value, "stopReason", "stop_reason")
-        turns = get_int(value, "num_turns")
+        turns = get_count(value, "num_turns")
         good = reason is None or reason.replace("_", "").lower() in ("endturn", "stop", "stopsequence")
         if self._refused is not None:
             denied = ErrorClass.PERMISSION_DENIED

@@ -7,17 +7,18 @@ kimi-cli just ends, and prints its errors as plain text among the lines.
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ralph.transcripts import _deltas, meta
 from ralph.transcripts import _kimi_errors as errors
-from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._errors import classify
-from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_list, get_str, strip_escapes
+from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_int, get_list, get_str, strip_escapes
 from ralph.transcripts._kimi_lines import HOT, Assistant, TextPart, ThinkPart, Tool, decode_line
-from ralph.transcripts._kimi_text import ReprReader, begins
+from ralph.transcripts._kimi_text import ERROR_LINES, ReprReader, begins
 from ralph.transcripts._kimi_tools import KimiTools
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
@@ -46,7 +47,8 @@ class KimiAdapter(JsonAdapter):
         self._code = False  # it is Kimi Code
         self._ended = False
         self._answered = False
-        self._tail: list[str] = []  # text after the last JSON line
+        self._held_size = 0
+        self._tail: deque[str] = deque(maxlen=ERROR_LINES)  # text after the last JSON line
         self._problem: str | None = None
         self._retrying: TranscriptEvent | None = None  # what it was still trying to get over
         self._session: str | None = None
@@ -81,7 +83,7 @@ class KimiAdapter(JsonAdapter):
                 if events is not None:
                     return events
             elif type(known) is Tool and known.call:
-                self._tail = []
+                self._tail.clear()
                 self._answered = False
                 content = known.content
                 if not isinstance(content, str):
@@ -95,7 +97,7 @@ class KimiAdapter(JsonAdapter):
         for call in calls:
             if not call.id:
                 return None
-        self._tail = []
+        self._tail.clear()
         self._answered = not calls
         self._retrying = None
         events: list[TranscriptEvent] = [Text(Tag.THINK, line.reasoning)] if line.reasoning else []
@@ -120,7 +122,7 @@ class KimiAdapter(JsonAdapter):
             self.structured = True
             return [*self._release(Tag.SYS), *self.on_object(value)]
         if self._tail:
-            self._tail = []
+            self._tail.clear()
         role = value.get("role")
         handler = self._roles.get(role) if isinstance(role, str) else None
         if handler is not None:
@@ -139,8 +141,7 @@ class KimiAdapter(JsonAdapter):
             self._hint = errors.resume_id(bare) or self._hint
             if self._held is None:
                 return [Text(Tag.SYS, line)]
-            self._held.append(line)
-            return []
+            return self._hold(line)
         if self._held is None:
             return [Text(Tag.AI, self._unindented(line))]
         if begins(bare):
@@ -150,8 +151,13 @@ class KimiAdapter(JsonAdapter):
         if bare.startswith(_BULLET) and not _first(self._held):
             self._bullets = True
             return [*self._release(Tag.SYS), Text(Tag.AI, self._unindented(line))]
+        return self._hold(line)
+
+    def _hold(self, line: str) -> list[TranscriptEvent]:
+        assert self._held is not None
         self._held.append(line)
-        return []
+        self._held_size += len(line) + 1
+        return self._release(Tag.AI) if self._held_size > _deltas.MAX_HELD else []
 
     def feed_stderr(self, line: str) -> list[TranscriptEvent]:
         return self._note(line, [Text(Tag.SYS, line)])
@@ -257,7 +263,7 @@ class KimiAdapter(JsonAdapter):
         message = get_str(value, "error_message", "error_name") or "the model call failed"
         kind = classify(message, get_int(value, "status_code"))
         self._retrying = meta.error(f"{message} (it was still retrying)", kind)
-        attempt, delay = get_int(value, "failed_attempt"), get_int(value, "delay_ms")
+        attempt, delay = get_count(value, "failed_attempt"), get_count(value, "delay_ms")
         return [meta.retry(message, kind, attempt=attempt, delay_ms=delay)]
 
     def _end(self, session: str | None) -> list[TranscriptEvent]:

@@ -10,6 +10,7 @@ import re
 from ralph.transcripts import meta
 from ralph.transcripts._errors import classify, retry_after
 from ralph.transcripts._json import strip_escapes
+from ralph.transcripts._numbers import amount
 from ralph.transcripts.base import Block, Capabilities, TranscriptAdapter
 from ralph.transcripts.events import (
     Tag,
@@ -151,7 +152,7 @@ def _classify(message: str) -> ErrorClass:
 
 def _milliseconds(seconds: str) -> int | None:
     try:
-        return int(float(seconds) * 1000)
+        return int(amount(seconds) * 1000)
     except ValueError:
         return None
 

@@ -9,7 +9,8 @@ from typing import Any
 from ralph.transcripts import meta
 from ralph.transcripts._deltas import DeltaLines
 from ralph.transcripts._errors import classify
-from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_str, strip_escapes
+from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_str, strip_escapes
+from ralph.transcripts._numbers import whole
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent
 from ralph.transcripts.meta import ErrorClass
@@ -49,7 +50,7 @@ class OllamaAdapter(JsonAdapter):
         if found:
             # One line of the answer over several of the screen: a marker at a wrap does not stand alone.
             kept = strip_escapes(line[: found.start()])
-            self._wrapped += _back(kept, int(found.group(1) or 0))
+            self._wrapped += _back(kept, whole(found.group(1) or "0"))
             return []
         line = self._wrapped + strip_escapes(line)
         self._wrapped = ""
@@ -80,7 +81,7 @@ class OllamaAdapter(JsonAdapter):
         found = _COUNT.match(bare)
         if found:
             name = "prompt_tokens" if found.group(1) == "prompt eval" else "completion_tokens"
-            self._counts[name] = int(found.group(2))
+            self._counts[name] = whole(found.group(2))
         return [Text(Tag.SYS, strip_escapes(line))]
 
     def flush(self) -> list[TranscriptEvent]:
@@ -126,7 +127,7 @@ class OllamaAdapter(JsonAdapter):
         counts = {
             ours: number
             for ours, theirs in (("prompt_tokens", "prompt_eval_count"), ("completion_tokens", "eval_count"))
-            if (number := get_int(value, theirs)) is not None
+            if (number := get_count(value, theirs)) is not None
         }
         if counts:
             events.append(UsageEvent(Usage(**counts, model=get_str(value, "model"))))

@@ -13,6 +13,7 @@ import msgspec
 from ralph.transcripts import meta
 from ralph.transcripts._errors import retry_after
 from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_str
+from ralph.transcripts._numbers import amount
 from ralph.transcripts._opencode_parts import (
     Cache,
     Line,
@@ -303,7 +304,7 @@ def _wait(headers: dict[str, Any], message: str) -> dict[str, float] | None:
         if given is None:
             continue
         if given.replace(".", "", 1).isdecimal():
-            return {"retry_after": float(given) / unit}
+            return {"retry_after": amount(given) / unit}
         try:
             return {"resets_at": parsedate_to_datetime(given).timestamp()}
         except (ValueError, OverflowError):

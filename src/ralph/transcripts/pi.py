@@ -12,7 +12,7 @@ import msgspec
 
 from ralph.transcripts import meta
 from ralph.transcripts._deltas import DeltaLines
-from ralph.transcripts._json import JsonAdapter, get_dict, get_float, get_int, get_list, get_str, strip_escapes
+from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_float, get_list, get_str, strip_escapes
 from ralph.transcripts._pi_errors import PiError, explain, on_stderr
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import (
@@ -309,7 +309,7 @@ class PiAdapter(JsonAdapter):
 
     def _retry(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self._retrying = failure = explain(get_str(value, "errorMessage") or _BAD["error"])
-        attempt, delay = get_int(value, "attempt"), get_int(value, "delayMs")
+        attempt, delay = get_count(value, "attempt"), get_count(value, "delayMs")
         return [meta.retry(failure.message, failure.error_class, attempt=attempt, delay_ms=delay)]
 
     def _compaction(self, value: dict[str, Any]) -> list[TranscriptEvent]:
@@ -353,19 +353,19 @@ def _content(content: Any) -> str:
 def _usage(message: dict[str, Any]) -> Usage | None:
     """One answer's tokens; pi counts cached ones apart from the input. A price that it does not know is 0."""
     usage = get_dict(message, "usage")
-    prompt, output = get_int(usage, "input"), get_int(usage, "output")
-    read, written = get_int(usage, "cacheRead"), get_int(usage, "cacheWrite")
+    prompt, output = get_count(usage, "input"), get_count(usage, "output")
+    read, written = get_count(usage, "cacheRead"), get_count(usage, "cacheWrite")
     if not any((prompt, output, read, written)):
         return None
     cost = usage.get("cost")
     return Usage(
         prompt_tokens=None if prompt is None else prompt + (read or 0) + (written or 0),
         completion_tokens=output,
-        total_tokens=get_int(usage, "totalTokens"),
+        total_tokens=get_count(usage, "totalTokens"),
         model=get_str(message, "model"),
         cached_tokens=read,
         cache_write_tokens=written,
-        reasoning_tokens=get_int(usage, "reasoning", "reasoningTokens"),
+        reasoning_tokens=get_count(usage, "reasoning", "reasoningTokens"),
         cost_usd=(get_float(cost, "total") if isinstance(cost, dict) else get_float(usage, "cost")) or None,
     )
 

@@ -13,7 +13,7 @@ from ralph.transcripts import meta
 from ralph.transcripts._claude_like import ClaudeLikeAdapter, Events, is_failure
 from ralph.transcripts._claude_tools import FAIL, OK
 from ralph.transcripts._gemini_errors import StderrReader, explain, split_api_error
-from ralph.transcripts._json import get_dict, get_int, get_str
+from ralph.transcripts._json import get_count, get_dict, get_int, get_str
 from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, UsageEvent
 from ralph.transcripts.meta import ErrorClass, Kind
 
@@ -88,7 +88,7 @@ class QwenAdapter(ClaudeLikeAdapter):
             case Kind.RETRY:
                 self._retry_class = kind
                 self.trouble = (message, kind)
-                attempt = get_int(event.meta, "attempt")
+                attempt = get_count(event.meta, "attempt")
                 if attempt in self._attempts:
                     return []
                 self._attempts.add(attempt or 0)
@@ -140,7 +140,7 @@ class QwenAdapter(ClaudeLikeAdapter):
         if subtype != "retry":
             return super().on_system(value, subtype)
         data = get_dict(value, "data")
-        attempt = get_int(data, "attempt")
+        attempt = get_count(data, "attempt")
         reason = get_str(data, "error", "message", "reason") or "retry"
         if self.trouble is None:
             self.trouble = (reason, self._retry_class or ErrorClass.FAILED)
@@ -151,7 +151,7 @@ class QwenAdapter(ClaudeLikeAdapter):
         if attempt in self._attempts:
             return []  # stderr told it, with its cause
         self._attempts.add(attempt)
-        return [meta.retry(reason, self._retry_class, attempt=attempt, delay_ms=get_int(data, "delayMs"))]
+        return [meta.retry(reason, self._retry_class, attempt=attempt, delay_ms=get_count(data, "delayMs"))]
 
     # -- the last word
 

@@ -12,7 +12,7 @@ import msgspec
 
 from ralph.transcripts import meta
 from ralph.transcripts._errors import classify, retry_after
-from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_list, get_str, strip_escapes
+from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_list, get_str, strip_escapes
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import (
     Tag,
@@ -135,7 +135,7 @@ class VibeAdapter(JsonAdapter):
         events: list[TranscriptEvent] = [ToolStart(ToolCall(call, name, given if isinstance(given, dict) else None))]
         if output:
             events.append(ToolOutput(ToolRef(call, name), output))
-        return [*events, ToolEnd(ToolResult(call, status, get_int(state, "durationMs"), name))]
+        return [*events, ToolEnd(ToolResult(call, status, get_count(state, "durationMs"), name))]
 
     def _status(self, name: str, state: dict[str, Any]) -> ToolStatus:
         status = get_str(state, "status")

@@ -9,7 +9,7 @@ from ralph.agents.openai_http.sse import End, Garbage, Item
 from ralph.agents.openai_http.thinking import ThinkTags
 from ralph.transcripts import meta
 from ralph.transcripts._deltas import DeltaLines
-from ralph.transcripts._json import get_dict, get_float, get_int, get_list, get_str
+from ralph.transcripts._json import get_count, get_dict, get_float, get_list, get_str
 from ralph.transcripts.events import Tag, TranscriptEvent, Usage, UsageEvent
 
 #: Lines that are no part of an answer are shown, but not all of somebody's web page.
@@ -166,14 +166,14 @@ def _part(part: dict[str, Any]) -> list[tuple[Tag, str]]:
 def _usage(given: dict[str, Any], model: str | None) -> Usage:
     prompt = get_dict(given, "prompt_tokens_details")
     completion = get_dict(given, "completion_tokens_details")
-    cached = get_int(prompt, "cached_tokens")
+    cached = get_count(prompt, "cached_tokens")
     return Usage(
-        get_int(given, "prompt_tokens"),
-        get_int(given, "completion_tokens"),
-        get_int(given, "total_tokens"),
+        get_count(given, "prompt_tokens"),
+        get_count(given, "completion_tokens"),
+        get_count(given, "total_tokens"),
         model,
-        get_int(given, "prompt_cache_hit_tokens") if cached is None else cached,
-        get_int(prompt, "cache_write_tokens"),
-        get_int(completion, "reasoning_tokens"),
+        get_count(given, "prompt_cache_hit_tokens") if cached is None else cached,
+        get_count(prompt, "cache_write_tokens"),
+        get_count(completion, "reasoning_tokens"),
         get_float(given, "cost"),
     )

@@ -137,7 +137,7 @@ def _executor(result: FileLayer, entries: dict[str, Entry]) -> None:
 
 def _plans(result: FileLayer, entry: Entry | None, workdir: Path) -> None:
     """The only plan is the one to follow, unless there is a prompt of the user's own."""
-    folder = Path(entry.value if entry else _PLANS_DIR).expanduser()
+    folder = Path(os.path.expanduser(entry.value if entry else _PLANS_DIR))  # noqa: PTH111 - as above
     plans = planfile.find(workdir / folder)
     if not plans:
         return

@@ -30,7 +30,7 @@ def find(folder: Path) -> list[Path]:
     """The plans that wait there; those that are done lie in `completed/`."""
     try:
         return sorted(p for p in folder.iterdir() if p.suffix == ".md" and p.is_file())
-    except OSError:
+    except (OSError, ValueError):  # no path holds a NUL
         return []
 
 

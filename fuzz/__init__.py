@@ -1,0 +1,1 @@
+"""Property tests and coverage-guided fuzzing of everything that reads what somebody else wrote: `make fuzz`."""

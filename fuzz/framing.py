@@ -1,0 +1,47 @@
+"""Framing: the same lines however the bytes came, and none of them lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fuzz.checks import choices, cut, require
+from ralph.runners.framing import LineFramer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def lines_of(data: bytes) -> list[str]:
+    """By the book: lines end at a newline, CR before it is part of the end, broken UTF-8 is U+FFFD."""
+    parts = data.split(b"\n")
+    if not parts[-1]:
+        parts.pop()  # nothing follows the last newline
+    return [part.removesuffix(b"\r").decode("utf-8", "replace") for part in parts]
+
+
+def framed(chunks: Iterable[bytes], framer: LineFramer | None = None) -> list[str]:
+    framer = framer or LineFramer()
+    return [line for chunk in chunks for line in framer.feed(chunk)] + framer.flush()
+
+
+def check(data: bytes) -> None:
+    rng = choices(data)
+    expected = lines_of(data)
+    require(framed([data]) == expected, "the lines in one chunk", expected, framed([data]))
+    for _ in range(3):
+        chunks = cut(data, rng)
+        require(framed(chunks) == expected, "the same lines for any chunks", expected, chunks)
+    _pieces(data, cut(data, rng), longest=rng.randrange(4, 40))
+
+
+def _pieces(data: bytes, chunks: list[bytes], longest: int) -> None:
+    """A line that is too long comes in pieces: all of it, in order, whole characters, and not much is kept."""
+    framer = LineFramer(longest)
+    given: list[str] = []
+    for chunk in chunks:
+        given += framer.feed(chunk)
+        held = sum(map(len, framer._held))
+        require(held <= longest + len(chunk) + 4, "no more is held than a line's limit", held, longest)
+    given += framer.flush()
+    whole = "".join(lines_of(data))
+    require("".join(given) == whole, "pieces are the whole line", given, whole, chunks, longest)

@@ -1,0 +1,40 @@
+"""What became of one engine's work on one target, and the table of all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_HEADINGS = ("target", "engine", "executions", "a second", "coverage and corpus", "crashes")
+
+
+class Result(msgspec.Struct, frozen=True):
+    target: str
+    engine: str
+    executions: int
+    seconds: float
+    #: how far it came, as the engine tells
+    reach: str = ""
+    crashes: list[bytes] = []
+    #: the first line of what the last crash said
+    error: str = ""
+
+
+def render(results: Sequence[Result]) -> str:
+    body = [
+        (r.target, r.engine, f"{r.executions:,}", f"{r.executions / max(r.seconds, 0.001):,.0f}", r.reach,
+         str(len(r.crashes)) if r.crashes else "none")
+        for r in results
+    ]  # fmt: skip
+    widths = [max(len(line[column]) for line in (_HEADINGS, *body)) for column in range(len(_HEADINGS))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if column in (2, 3) else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in (_HEADINGS, *body)
+    )

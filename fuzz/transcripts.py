@@ -1,0 +1,177 @@
+"""Adapters: whatever a line holds, no exception, and events that mean what they say."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from functools import partial
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from fuzz import memory
+from fuzz.checks import choices, require
+from fuzz.streams import Streams
+from ralph.config.settings import Settings
+from ralph.dialects.provider.transcript import ProviderAdapter, patterns_of
+from ralph.loop.judge import judge
+from ralph.loop.observe import Observation
+from ralph.loop.replay import verdict_event
+from ralph.loop.signals import Markers
+from ralph.loop.topics import TopicReader
+from ralph.runners.process import Ended, EndKind, describe_status
+from ralph.transcripts import meta, registry
+from ralph.transcripts.events import (
+    Meta,
+    Tag,
+    Text,
+    ToolEnd,
+    ToolStart,
+    TranscriptEvent,
+    Usage,
+    UsageEvent,
+    decode,
+    encode,
+)
+from ralph.transcripts.safe import SafeAdapter
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable
+
+    from ralph.transcripts.base import TranscriptAdapter
+
+#: Claude's stream by the rules of the provider convention.
+PROVIDER = "provider"
+#: What JSON itself, and putting lines together, may add to an agent's words.
+_PUNCTUATION = frozenset(' \n\t\r{}[]",:\ufffd')
+_PATTERNS = Settings(claude_limit_patterns=("limit",), claude_error_patterns=("error",))
+
+
+def names() -> list[str]:
+    return [*registry.names(), PROVIDER]
+
+
+def target(name: str) -> Callable[[bytes], None]:
+    return partial(check, name)
+
+
+def create(name: str, prompt: str | None) -> TranscriptAdapter:
+    if name != PROVIDER:
+        return registry.create(name, prompt=prompt)
+    return ProviderAdapter(registry.create("claude", prompt=prompt), patterns_of(_PATTERNS), wait=5.0)
+
+
+def check(name: str, data: bytes) -> None:
+    streams = Streams.of(data)
+    events = run(name, streams)
+    for event in events:
+        _event(event)
+    if name != "rtf1":  # what an agent of the user's own prints is passed on as it is
+        _tools(events)
+    if name == "plain":
+        given = [text for on_stderr, text in streams.lines if not on_stderr]
+        said = [e.text for e in events if isinstance(e, Text) and e.tag is not Tag.SYS]
+        require(said == given, "every line is said as it came", given, said)
+    elif b"\\" not in data and b"\x1b" not in data:
+        _own_words(events, data.decode("utf-8", "replace"))
+    _judged(events)
+    rng = choices(data)
+    if rng.random() < 0.3:
+        many = _in_blocks(name, streams, rng)
+        require(many == events, "the same events for the same lines, one by one and many at once", many, events)
+    if rng.random() < 0.005 and streams.lines:
+        memory.check(partial(create, name, streams.prompt), [rng.choice(streams.lines)])
+
+
+def run(name: str, streams: Streams) -> list[TranscriptEvent]:
+    adapter = create(name, streams.prompt)
+    events: list[TranscriptEvent] = []
+    structured = False
+    for on_stderr, line in streams.lines:
+        events += adapter.feed_stderr(line) if on_stderr else adapter.feed(line)
+        require(adapter.structured or not structured, "what was structured stays so", line)
+        structured = adapter.structured
+    return events + adapter.flush()
+
+
+def _in_blocks(name: str, streams: Streams, rng: random.Random) -> list[TranscriptEvent]:
+    """As the loop feeds it: lines that came at once together."""
+    adapter = SafeAdapter(create(name, streams.prompt))
+    events: list[TranscriptEvent] = []
+    at = 0
+    while at < len(streams.lines):
+        on_stderr = streams.lines[at][0]
+        most = at + rng.randint(1, 12)
+        here = takewhile(lambda one, same=on_stderr: one[0] == same, streams.lines[at:most])  # type: ignore[misc]
+        lines = [line for _, line in here]
+        events += adapter.feed_stderr_lines(lines) if on_stderr else adapter.feed_lines(lines)
+        at += len(lines)
+    return events + adapter.flush()
+
+
+def _event(event: TranscriptEvent) -> None:
+    if decode(encode(event)) != event:
+        require(_is_deep(event), "an event is what its JSON says", event)
+    match event:
+        case UsageEvent(usage=usage):
+            _usage(usage)
+        case ToolEnd(tool=tool):
+            require(tool.duration_ms is None or tool.duration_ms >= 0, "a tool takes no negative time", event)
+        case Meta(meta=fields):
+            require(fields.get("kind") not in meta.OURS, "no agent says what only ralph may say", fields)
+            for name in ("resets_at", "retry_after"):
+                if isinstance(fields.get(name), float):
+                    require(math.isfinite(fields[name]), f"{name} is a time", fields)
+
+
+def _is_deep(event: TranscriptEvent) -> bool:
+    """Nested so deep that it may be written in part only."""
+    level: list[object] = [msgspec.structs.asdict(event)]
+    for _ in range(100):
+        level = [
+            v for one in level if isinstance(one, dict | list) for v in (one.values() if isinstance(one, dict) else one)
+        ]
+    return bool(level)
+
+
+def _usage(usage: Usage) -> None:
+    for name, value in msgspec.structs.asdict(usage).items():
+        if isinstance(value, int | float):
+            require(0 <= value < 1 << 63, f"{name} is a possible number", usage)
+
+
+def _tools(events: list[TranscriptEvent]) -> None:
+    """A call has begun before it ends, and ends as often as it began at most."""
+    open_calls: Counter[str] = Counter()
+    for event in events:
+        if isinstance(event, ToolStart):
+            open_calls[event.tool.id] += 1
+        elif isinstance(event, ToolEnd):
+            open_calls[event.tool.id] -= 1
+            require(open_calls[event.tool.id] >= 0, "a tool call ends that never began", event)
+
+
+def _own_words(events: list[TranscriptEvent], given: str) -> None:
+    known = _PUNCTUATION | set(given)
+    for event in events:
+        if isinstance(event, Text) and event.tag is Tag.AI:
+            require(set(event.text) <= known, "the agent is given words that it did not print", event, given)
+
+
+def _judged(events: list[TranscriptEvent]) -> None:
+    """What comes after the adapter takes whatever it gives."""
+    seen = Observation(Markers())
+    topics = TopicReader()
+    for event in topics.extend(events):
+        encode(event)
+    seen.feed(events)
+    _usage(seen.usage)
+    for status in (0, 1, -9):
+        ended = Ended(EndKind.EXITED, describe_status(status), status)
+        verdict = judge(ended, seen, structured=True)
+        encode(verdict_event(verdict, seen))
+        if verdict.completed:
+            words = "\n".join(e.text for e in events if isinstance(e, Text) and e.tag is Tag.AI)
+            require(any(m in words for m in Markers().complete), "completed without a marker in its words", verdict)

@@ -1,0 +1,65 @@
+"""Inputs that broke a promise once, and the checks that found them."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from fuzz.checks import ViolationError
+from fuzz.smaller import smaller
+from fuzz.targets import TARGETS
+
+_STEP = (
+    b'{"type":"step_finish","sessionID":"s","part":{"type":"step-finish","reason":"stop",'
+    b'"tokens":{"input":-5,"output":3,"reasoning":0,"cache":{"read":-9,"write":0}}}}'
+)
+FOUND = {
+    "a number that JSON does not have": ("grok", b'{"type":"text","data":"a"}\n{"data":{"x":NaN,"y":1e999}}\n'),
+    "fewer than no tokens": ("opencode", _STEP),
+    "fewer than no tokens, in RTF1": ("rtf1", b'@@RALPH@@ {"type":"usage","usage":{"prompt_tokens":-1}}'),
+    "a sum of tokens that no number holds": (
+        "rtf1",
+        b'@@RALPH@@ {"type":"usage","usage":{"prompt_tokens":1%s}}' % (b"0" * 40),
+    ),
+    "a result of a call that never began": (
+        "gemini",
+        b'{"type":"init","session_id":"s"}\n{"type":"tool_result","tool_id":"t","status":"success","output":"x"}',
+    ),
+    "two results of calls that never began": (
+        "gemini",
+        b'{"type":"init","session_id":"s"}\n{"type":"tool_result"}\n{"type":"tool_result"}',
+    ),
+    "a tag that does not fit": ("config", b"!!set"),
+    "hours and milliseconds": ("durations", b"302h5ms"),
+    "a merge of a merge": ("config", b"x: &a{5}\n:\n  x: \n   <<: *a\n  r: x\nt:"),
+    "a value that holds itself": ("config", b"args: &a [*a]"),
+    "a folder that nobody can name": ("ralphex", b"plans_dir=\0"),
+    "a folder of a user that nobody knows": ("ralphex", b"plans_dir=~nobody-of-that-name/x"),
+    "text that goes on and on": ("kimi", b'{"role":"assistant","content":"a"}\n{"role":"assist'),
+    "a time that no clock shows": (
+        "rtf1",
+        b'@@RALPH@@ {"type":"meta","meta":{"kind":"rate_limit","resets_at":1%s}}' % (b"0" * 400),
+    ),
+    "a count in text that no number holds": (
+        "codex",
+        b"[2026-11-15T00:00:00] OpenAI Codex v0.2\n[2026-11-15T00:00:09] tokens used: " + b"4" * 5000,
+    ),
+    "minus nothing": ("durations", b"-0"),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_is_mended(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    target, data = FOUND[name]
+    TARGETS[target].check(data)
+
+
+def test_a_crash_is_made_smaller_as_long_as_it_fails_in_the_same_way() -> None:
+    def check(data: bytes) -> None:
+        if b"a" in data and b"b" in data:
+            raise ViolationError("both")
+        if b"c" in data:
+            raise ValueError("another failure")
+
+    assert smaller(check, b"xxxxaxxxxcxxxxbxxxx") == b"ab"

@@ -1,0 +1,79 @@
+"""A short and always equal form of `make fuzz`: what every target promises holds for its seeds and for some damage."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from fuzz.checks import ViolationError
+from fuzz.properties import inputs
+from fuzz.seeds import seeds
+from fuzz.streams import Streams
+from fuzz.targets import TARGETS
+from hypothesis import HealthCheck, given, settings
+
+from fuzz import framing, memory, transcripts
+from ralph.transcripts import registry
+from ralph.transcripts.base import TranscriptAdapter
+
+if TYPE_CHECKING:
+    from ralph.transcripts.events import TranscriptEvent
+
+#: Few here, where they run with each change; `make fuzz` tries thousands.
+_EXAMPLES = 15
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Targets that read files give themselves another home: that ends with the test."""
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+
+
+def test_every_adapter_is_a_target() -> None:
+    assert {*registry.names(), "framing", "signals", "topics", "config", "ralphrc", "ralphex"} <= set(TARGETS)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_is_promised_holds_for_the_seeds(name: str) -> None:
+    for data in seeds(name)[:10]:
+        TARGETS[name].check(data)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_is_promised_holds_for_damaged_input(name: str) -> None:
+    @settings(max_examples=_EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(inputs(name))
+    def each(data: bytes) -> None:
+        TARGETS[name].check(data)
+
+    each()
+
+
+@pytest.mark.parametrize("name", transcripts.names())
+def test_an_adapter_does_not_grow_with_what_it_reads(name: str) -> None:
+    """Each kind of line, again and again: one of every five of a recording, which are more than its kinds."""
+    lines = [line for data in seeds(name)[:3] for line in Streams.of(data).lines]
+    for line in list(dict.fromkeys(lines))[::5][:3]:
+        memory.check(lambda: transcripts.create(name, None), [line])
+
+
+def test_a_framer_that_loses_something_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check itself can fail: here for a framer that forgets what no newline ends."""
+    monkeypatch.setattr(framing.LineFramer, "flush", lambda self: [])
+    framing.check(b"one\n")
+    with pytest.raises(ViolationError):
+        framing.check(b"one\ntwo")
+
+
+def test_an_adapter_that_keeps_all_it_reads_is_found() -> None:
+    class Hoarder(TranscriptAdapter):
+        def __init__(self) -> None:
+            self.kept: list[str] = []
+
+        def feed(self, line: str) -> list[TranscriptEvent]:
+            self.kept.append(line + "!")
+            return []
+
+    with pytest.raises(ViolationError):
+        memory.check(Hoarder, [(False, "a line")])
