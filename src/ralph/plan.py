@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,6 +11,7 @@ from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation
 from ralph.config.settings import Settings, Signals
 from ralph.errors import UsageError
 from ralph.launch import Launch, Launcher, SessionMode
+from ralph.masking.known import looks_like_credential
 from ralph.prices import Prices
 
 if TYPE_CHECKING:
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 
     from ralph.config.layers import Resolved
     from ralph.loop.signals import Markers, SignalReader
-
-_CREDENTIAL = re.compile(
-    r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|AUTH|PAT)(_|$)"
-    r"|(PASSWORD|PASSWD|TOKEN|SECRET|APIKEY)$",
-    re.IGNORECASE,
-)
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -69,7 +63,7 @@ class Plan(msgspec.Struct, frozen=True):
     def credentials(self) -> list[str]:
         """Names of variables that look like credentials and reach the agent."""
         known = set(self.spec.login_env) if self.spec else set()
-        return sorted(n for n in self.env if n in known or _CREDENTIAL.search(n))
+        return sorted(n for n in self.env if n in known or looks_like_credential(n))
 
     @property
     def tells(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
-_GROUPS = ("Agent", "Prompt", "Completion", "Limits", "Screen")
+_GROUPS = ("Agent", "Prompt", "Completion", "Limits", "Secrets", "Screen")
 _OTHERS = "Other options"
 _HELP_WIDTH = 80
 
@@ -37,7 +37,8 @@ class GroupedCommand(click.Command):
                     formatter.write_dl(records, col_max=26)
         formatter.write_paragraph()
         formatter.write_text(
-            "What ralph.yml switches on, --no-pty, --no-verify-strict and --no-interactive switch off."
+            "What ralph.yml switches on, --no-pty, --no-verify-strict, --no-redact-raw and --no-interactive switch off; "
+            "--no-mask lets secrets be seen."
         )
 
 

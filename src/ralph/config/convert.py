@@ -35,7 +35,19 @@ def convert(name: str, value: Any, *, strict: bool) -> Any:
         raise ValueError(f"expected {expected(name, value)}") from None
     if isinstance(result, float) and not math.isfinite(result):
         raise ValueError(f"expected {expected(name, value)}")
+    if name == "mask_patterns":
+        _check_patterns(result)
     return result
+
+
+def _check_patterns(patterns: tuple[str, ...]) -> None:
+    """As text and as bytes: raw files are bytes."""
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+            re.compile(pattern.encode())
+        except re.error as error:
+            raise ValueError(f"expected regular expressions ('{pattern}': {error})") from None
 
 
 def expected(name: str, value: Any = None) -> str:
@@ -64,7 +76,7 @@ _COMMA = re.compile(r",(?![^()]*\))")
 
 _COMMA_LISTS = frozenset(
     {
-        "allowed_paths", "agent_priority", "agents", "allowed_tools",
+        "allowed_paths", "agent_priority", "agents", "allowed_tools", "env_deny", "mask_env",
         "claude_error_patterns", "claude_limit_patterns", "claude_retry_patterns",
     }
 )  # fmt: skip

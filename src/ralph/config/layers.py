@@ -31,6 +31,8 @@ class Resolved(msgspec.Struct, frozen=True):
     hints: frozenset[str] = frozenset()
     #: which convention's files were read instead of a ralph.yml, and why
     follows: str = ""
+    #: the variables that were taken out of our environment, so that nothing we start sees them
+    kept_back: dict[str, str] = {}
 
     def is_default(self, name: str) -> bool:
         return self.origins[name] == "default"

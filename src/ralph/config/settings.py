@@ -127,6 +127,11 @@ class Settings(msgspec.Struct, frozen=True):
     verify_strict: bool = False
     confirmations: Positive = 1
     allowed_paths: tuple[str, ...] = ()
+    env_deny: tuple[str, ...] = ()
+    mask: bool = True
+    mask_env: tuple[str, ...] = ()
+    mask_patterns: tuple[str, ...] = ()
+    redact_raw: bool = False
     interactive: bool = False
     exclusive: bool = True
     ui: Ui = Ui.AUTO
@@ -481,6 +486,34 @@ OPTIONS: tuple[Option, ...] = (
         ("--exclusive",),
         "yes|no",
         group="Limits",
+    ),
+    Option(
+        "env_deny",
+        "Keep these variables from the agent and from checks: names or patterns like AWS_*, separated by commas or "
+        "given several times.",
+        ("--env-deny",),
+        "NAMES",
+        group="Secrets",
+    ),
+    Option(
+        "mask",
+        "Show and record [masked:NAME] instead of secrets [default: yes].",
+        ("--mask",),
+        group="Secrets",
+    ),
+    Option(
+        "mask_env",
+        "The values of these variables are secrets, too: names or patterns, as for --env-deny.",
+        ("--mask-env",),
+        "NAMES",
+        group="Secrets",
+    ),
+    Option("mask_patterns", "Regular expressions: what they match is a secret, too."),
+    Option(
+        "redact_raw",
+        "Mask secrets also in the files that else keep every byte: stdout.raw, stderr.raw, prompt.md.",
+        ("--redact-raw",),
+        group="Secrets",
     ),
     Option("interactive", "Ask between iterations whether to go on.", ("-i", "--interactive"), group="Screen"),
     Option(

@@ -1,0 +1,132 @@
+"""Where secrets stand in a text or in bytes, and whether one may have begun at its end."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, AnyStr, Generic
+
+import msgspec
+
+from ralph.masking import formats
+from ralph.masking.known import SHORTEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+#: How far back the beginning of a key is looked for. PEM blocks are longer.
+_TAIL = 4096
+
+
+class Span(msgspec.Struct, frozen=True):
+    """One secret: from where to where, and what is said instead."""
+
+    start: int
+    end: int
+    label: str
+    #: whether more characters could belong to it
+    open_ended: bool = False
+
+
+def mark(label: str) -> str:
+    return f"[masked:{label}]"
+
+
+def forms(value: str) -> list[str]:
+    """A secret as it may be printed: itself, or escaped as JSON, once or twice."""
+    once = _escaped(value)
+    return list(dict.fromkeys([value, *once, *(more for form in once for more in _escaped(form))]))
+
+
+def _escaped(text: str) -> list[str]:
+    plain = [json.dumps(text, ensure_ascii=only)[1:-1] for only in (True, False)]
+    return [*plain, *(form.replace("/", "\\/") for form in plain)]
+
+
+class Finder(Generic[AnyStr]):
+    """For texts or for bytes, by what `to` makes of a text."""
+
+    def __init__(self, secrets: Mapping[str, str], patterns: Iterable[str], to: Callable[[str], AnyStr]) -> None:
+        self._labels: dict[AnyStr, str] = {to(form): name for value, name in secrets.items() for form in forms(value)}
+        self._forms: list[AnyStr] = sorted(self._labels, key=len, reverse=True)
+        joined = to("|").join(map(re.escape, self._forms))
+        self._values: re.Pattern[AnyStr] | None = re.compile(joined) if self._forms else None
+        self._patterns: list[tuple[re.Pattern[AnyStr], str, bool]] = [
+            (re.compile(to(f.whole)), f.name, f.open_ended) for f in formats.FORMATS
+        ]
+        self._patterns += [(re.compile(to(formats.BEARER)), "key", True), (re.compile(to(formats.PEM)), "key", False)]
+        self._patterns += [(re.compile(to(own)), "pattern", False) for own in patterns]
+        begun = "|".join([*(f.begun for f in formats.FORMATS), formats.BEARER_BEGUN])
+        self._begun: re.Pattern[AnyStr] = re.compile(to(rf"(?:{begun})\Z"))
+        self._pem_begun: re.Pattern[AnyStr] = re.compile(to(rf"{formats.PEM_BEGIN}{formats.PEM_BODY}*\Z"))
+        self._dashes: re.Pattern[AnyStr] = re.compile(to(r"-----BEGIN[A-Z0-9 ]{0,40}-{0,5}\Z|-{1,5}(?:B(?:E(?:G(?:I)?)?)?)?\Z"))
+        self._beginning: AnyStr = to("-----BEGIN ")
+
+    def spans(self, data: AnyStr) -> list[Span]:
+        """All secrets, in order, none within another."""
+        found: list[Span] = []
+        if self._values is not None and any(form in data for form in self._forms):
+            found += [Span(m.start(), m.end(), self._labels[m.group()]) for m in self._values.finditer(data)]
+        for pattern, label, open_ended in self._patterns:
+            found += [
+                Span(m.start(), m.end(), label, open_ended) for m in pattern.finditer(data) if m.end() > m.start()
+            ]
+        return merged(found)
+
+    def unfinished(self, data: AnyStr, least: int = 1) -> int:
+        """Where at its end a secret may have begun that is not all there; `len(data)` if none has.
+
+        `least` is how many characters of it make that worth while.
+        """
+        return min(self._begun_value(data, least), self._begun_format(data, least))
+
+    def unfinished_block(self, data: AnyStr) -> int:
+        """The same for a private key of which the end is missing."""
+        where = data.rfind(self._beginning, max(0, len(data) - formats.PEM_LONGEST))
+        return where if where >= 0 and self._pem_begun.match(data, where) else len(data)
+
+    def most_of_one(self, data: AnyStr) -> Span | None:
+        """At the end, the larger part of a secret that is known by its value."""
+        for form in self._forms:
+            length = _overlap(data, form, max(SHORTEST, len(form) // 2))
+            if length:
+                return Span(len(data) - length, len(data), self._labels[form])
+        return None
+
+    def _begun_value(self, data: AnyStr, least: int) -> int:
+        return len(data) - max((_overlap(data, form, least) for form in self._forms), default=0)
+
+    def _begun_format(self, data: AnyStr, least: int) -> int:
+        size = len(data)
+        for pattern in (self._begun, self._dashes):
+            m = pattern.search(data, max(0, size - _TAIL))
+            if m is not None and size - m.start() >= least:
+                return m.start()
+        return size
+
+
+def _overlap(data: AnyStr, form: AnyStr, least: int) -> int:
+    """How much of the beginning of `form`, but not all, stands at the end of `data`; 0 if it is less than `least`."""
+    length = min(len(form) - 1, len(data))
+    while length >= least:
+        # Only where its last character fits is a look worth while: some secrets have thousands.
+        length = form.rfind(data[-1:], least - 1, length) + 1
+        if length and data.endswith(form[:length]):
+            return length
+        length -= 1
+    return 0
+
+
+def merged(spans: list[Span]) -> list[Span]:
+    """Overlapping ones become one, named after the first of a variable's name if there is any."""
+    result: list[Span] = []
+    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
+        last = result[-1] if result else None
+        if last is None or span.start >= last.end:
+            result.append(span)
+            continue
+        label = span.label if last.label in ("key", "pattern") else last.label
+        result[-1] = Span(
+            last.start, max(last.end, span.end), label, (span if span.end > last.end else last).open_ended
+        )
+    return result

@@ -1,0 +1,81 @@
+"""Which variables of an environment hold secrets."""
+
+from __future__ import annotations
+
+import os
+import re
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_CREDENTIAL = re.compile(
+    r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|AUTH|PAT)(_|$)"
+    r"|(PASSWORD|PASSWD|TOKEN|SECRET|APIKEY)$",
+    re.IGNORECASE,
+)
+#: Names after which even a plain word is a secret.
+_ALWAYS_SECRET = re.compile(r"(PASSWORD|PASSWD|PASSPHRASE|SECRET)$", re.IGNORECASE)
+_WORD = re.compile(r"[a-z]+([-_ ][a-z]+)*|[A-Z][a-z]+")
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s@?#]*", re.IGNORECASE)
+_TRIVIAL = frozenset({"localhost", "disabled", "required", "127.0.0.1", "undefined"})
+#: Shorter ones are found everywhere, and are no secrets worth the name.
+SHORTEST = 8
+#: A line of a secret that has several: the lines of a private key have 64.
+_SHORTEST_LINE = 16
+_LONGEST_NUMBER = 19
+
+
+def looks_like_credential(name: str) -> bool:
+    """By its name alone."""
+    return _CREDENTIAL.search(name) is not None
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    """Whether a variable is one of these names or patterns like `AWS_*`."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def is_trivial(name: str, value: str, user: str | None = None) -> bool:
+    """Too short, a switch, a number, a word, a path, an address, the user's own name: nothing to hide."""
+    text = value.strip()
+    if len(text) < SHORTEST or text.lower() in _TRIVIAL or text == user:
+        return True
+    if _ALWAYS_SECRET.search(name):
+        return False
+    if text.isdigit() and len(text) <= _LONGEST_NUMBER:
+        return True
+    return _WORD.fullmatch(text) is not None or _URL.fullmatch(text) is not None or _is_path(text)
+
+
+def _is_path(text: str) -> bool:
+    if "\n" in text or not text.startswith(("/", "~", "./", "../")):
+        return False
+    path = os.path.expanduser(text)  # noqa: PTH111 - a user without a home is no reason to fail
+    folder = os.path.dirname(path)  # noqa: PTH120 - of a text that may be none
+    try:
+        return os.path.exists(path) or (folder not in ("", "/") and os.path.isdir(folder))  # noqa: PTH110, PTH112
+    except ValueError:  # a NUL in it
+        return False
+
+
+def secrets_of(environ: Mapping[str, str], more: Iterable[str] = (), known: Iterable[str] = ()) -> dict[str, str]:
+    """Each secret text, and the name of its variable. `more` are names and patterns that the user adds; `known` are
+    names of which an agent is known to take its login."""
+    user = environ.get("USER") or environ.get("LOGNAME")
+    named, asked = set(known), tuple(more)
+    found: dict[str, str] = {}
+    for name in sorted(environ):
+        value = environ[name].strip()
+        if matches(name, asked):
+            worth = len(value) >= SHORTEST
+        else:
+            worth = (name in named or looks_like_credential(name)) and not is_trivial(name, value, user)
+        if worth:
+            found.setdefault(value, name)
+            for line in value.splitlines() if "\n" in value else ():
+                # An agent prints it line by line.
+                if len(line) >= _SHORTEST_LINE and not any(c.isspace() for c in line):
+                    found.setdefault(line, name)
+    return found
