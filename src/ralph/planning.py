@@ -15,6 +15,7 @@ from ralph.agents.versions import below
 from ralph.config.settings import OnLimit, PromptMode
 from ralph.dialects.found import MODULES
 from ralph.dialects.found import module as dialect_module
+from ralph.environment import login_kept_back
 from ralph.errors import UsageError
 from ralph.plan import Plan
 from ralph.prices import find as find_prices
@@ -140,7 +141,7 @@ def plan_for(resolved: Resolved, workdir: Path, found: Installed) -> Plan:
     invocation = choose_invocation(spec, found.version, lambda args: detect.help_text(found.program, args))
     base = [found.program, *arguments(spec, invocation, model=settings.model, tools=settings.allowed_tools)]
     resolved = _check_sessions(resolved, spec, invocation)
-    resolved = with_warnings(resolved, _too_old(found))
+    resolved = with_warnings(resolved, [*_too_old(found), *login_kept_back(resolved, spec)])
     name, why = transcripts.select(settings.transcript, invocation.transcript)
     environment = _environment()
     defaults = {k: v for k, v in invocation.env_unless_set.items() if k not in environment}
@@ -148,7 +149,8 @@ def plan_for(resolved: Resolved, workdir: Path, found: Installed) -> Plan:
     environment |= invocation.env
     for variable in spec.unset_env:
         environment.pop(variable, None)
-    _check_environment(spec, environment)
+    environment = {name: value for name, value in environment.items() if name not in resolved.kept_back}
+    _check_environment(resolved, spec, environment)
     return Plan(
         resolved, workdir, spec.name, spec.title, found.version, base, invocation, environment, name, why, spec=spec
     )
@@ -172,8 +174,13 @@ def _hinted_tools(resolved: Resolved, spec: AgentSpec) -> Resolved:
     return with_warnings(changed, [f"{origin}: {text}"])
 
 
-def _check_environment(spec: AgentSpec, environment: dict[str, str]) -> None:
+def _check_environment(resolved: Resolved, spec: AgentSpec, environment: dict[str, str]) -> None:
     for variable, what in spec.needs_env.items():
+        if variable in resolved.kept_back:
+            raise UsageError(
+                f"{spec.title} needs the environment variable {variable}, which {resolved.origins['env_deny']} keeps "
+                "from it"
+            )
         if not environment.get(variable, "").strip():
             raise UsageError(f"{spec.title} needs the environment variable {variable}: {what}")
 

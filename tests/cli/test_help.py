@@ -24,7 +24,7 @@ def test_help_fits_80_columns_and_is_grouped(ralph: Ralph, columns: str) -> None
     text = ralph("run", "--help", env={"COLUMNS": columns}).stdout
     assert max(len(line) for line in text.splitlines()) <= 80
     headings = re.findall(r"^(\w[\w ]*):$", text, re.MULTILINE)
-    assert headings == ["Agent", "Prompt", "Completion", "Limits", "Screen", "Other options"]
+    assert headings == ["Agent", "Prompt", "Completion", "Limits", "Secrets", "Screen", "Other options"]
     groups = dict(zip(headings, re.split(r"^\w[\w ]*:$", text, flags=re.MULTILINE)[1:], strict=True))
     for option in OPTIONS:
         for flag in option.flags:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import sys
 
@@ -83,6 +84,13 @@ def _invoke() -> object:
             return end.exit_code
 
 
+def _safe(text: str) -> str:
+    """A message may quote a command line or a file, and these may hold a key."""
+    from ralph.masking.masker import for_environment
+
+    return for_environment().text(text)
+
+
 def _crashed(error: Exception) -> int:
     if os.environ.get("RALPH_DEBUG"):
         raise error
@@ -103,10 +111,12 @@ def main() -> None:
         click.echo(error.format_message())
         code = 0
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        _say(_safe(said.getvalue().removesuffix("\n")))
         code = 64
     except RalphError as error:
-        _say(f"ralph: {error}")
+        _say(_safe(f"ralph: {error}"))
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         code = 130

@@ -22,15 +22,18 @@ def config_command(config_file: str | None, schema: bool, as_json: bool) -> None
 
         click.echo(msgspec.json.format(msgspec.json.encode(json_schema()), indent=2).decode())
         return
+    from ralph.masking.plan import resolved_masker
+
     resolved, _ = settle({}, config_file)
-    values: dict[str, Any] = msgspec.to_builtins(resolved.settings)
+    mask = resolved_masker(resolved)
+    values: dict[str, Any] = mask.value(msgspec.to_builtins(resolved.settings))
     if as_json:
         rows = {name: {"value": value, "origin": resolved.origins[name]} for name, value in values.items()}
         click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
         return
     from ralph.cli.dryrun import setting_lines
 
-    for line in setting_lines(resolved):
+    for line in setting_lines(resolved, mask):
         click.echo(line)
     click.echo()
     if resolved.follows:
@@ -39,4 +42,4 @@ def config_command(config_file: str | None, schema: bool, as_json: bool) -> None
         "files: " + (", ".join(str(f) for f in resolved.files) or "none (no ralph.yml here or above, none of yours)")
     )
     for warning in resolved.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        click.echo(mask.text(f"warning: {warning}"), err=True)

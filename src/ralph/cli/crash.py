@@ -15,13 +15,16 @@ import click
 
 def report(error: BaseException) -> None:
     """Writes the details to a file and says which."""
+    from ralph.masking.masker import for_environment
+
+    mask = for_environment()
     summary = f"{type(error).__name__}: {error}".partition("\n")[0]
     lines = [f"ralph: this is a bug in ralph, not in what you did: {summary}"]
-    path = _write(_details(error))
+    path = _write(mask.text(_details(error)))
     if path is not None:
         lines.append(f"  The details are in {path}; please report them.")
     lines.append("  With RALPH_DEBUG=1 they are shown here instead.")
-    click.echo("\n".join(lines), err=True)
+    click.echo(mask.text("\n".join(lines)), err=True)
 
 
 def _details(error: BaseException) -> str:
@@ -38,8 +41,8 @@ def _write(text: str) -> Path | None:
     name = f"ralph-crash-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
     for folder in (Path(".ralph"), Path(tempfile.gettempdir())):
         try:
-            with (folder / name).open("x", encoding="utf-8", errors="replace") as file:
-                file.write(text)
+            (folder / name).touch(mode=0o600, exist_ok=False)
+            (folder / name).write_text(text, encoding="utf-8", errors="replace")
         except OSError:
             continue  # the other place, or no file at all: the sentence is told in any case
         return folder / name

@@ -43,13 +43,15 @@ def doctor_command(live: str | None, as_json: bool, model: str | None, cwd: str 
 
     from ralph.agents import registry
     from ralph.doctor import report
+    from ralph.masking.plan import resolved_masker
 
     resolved, workdir, problem = _settle({k: v for k, v in (("cwd", cwd), ("model", model)) if v}, config_file)
     if live:
         live = registry.get(live, workdir).name if live != "custom" else live
     found = report.examine(resolved, workdir, problem)
+    mask = resolved_masker(resolved)
     if not as_json:
-        click.echo("\n".join(_lines(found)))
+        click.echo(mask.text("\n".join(_lines(found))))
     answer, silent = None, None
     if live is not None:
         agent = live or found.would_use
@@ -57,10 +59,10 @@ def doctor_command(live: str | None, as_json: bool, model: str | None, cwd: str 
             click.echo(f"\nAsking {agent} for one word …")
         answer, silent = _ask(resolved, live or None, found)
         if not as_json:
-            click.echo("\n".join(_live_lines(answer) if answer else [f"Nobody was asked: {silent}"]))
+            click.echo(mask.text("\n".join(_live_lines(answer) if answer else [f"Nobody was asked: {silent}"])))
     if as_json:
         whole = msgspec.to_builtins(found) | {"live": msgspec.to_builtins(answer), "live_problem": silent}
-        click.echo(msgspec.json.format(msgspec.json.encode(whole), indent=2).decode())
+        click.echo(msgspec.json.format(msgspec.json.encode(mask.value(whole)), indent=2).decode())
     if live is None:
         return 0 if found.ready else 1
     # The agent that was named may answer where the one that a run would take by itself is missing.
@@ -129,6 +131,8 @@ def _agent_lines(agent: AgentCheck) -> list[str]:
         rows.append(("set for it", ", ".join(f"{k}={v}" for k, v in agent.env.items())))
     if agent.unset_env:
         rows.append(("kept from it", ", ".join(agent.unset_env)))
+    if agent.kept_back:
+        rows.append(("kept back", ", ".join(agent.kept_back)))
     if agent.login is not None:
         rows.append(("login", f"{agent.login.state.value}: {agent.login.why}"))
     if agent.file is not None:

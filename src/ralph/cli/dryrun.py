@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ralph.config.durations import write_duration
 from ralph.config.settings import OPTIONS, is_duration
+from ralph.masking.plan import masker_of, resolved_masker
 from ralph.prompt import NO_PROMPT
 from ralph.trust import listed
 
 if TYPE_CHECKING:
     from ralph.config.layers import Resolved
+    from ralph.masking.masker import Masker
     from ralph.plan import Plan
     from ralph.prompt import PromptSource
     from ralph.trust import Item
@@ -33,7 +35,8 @@ def untrusted(needed: list[Item], resolved: Resolved | None) -> str:
     lines = ["Nothing is run. This repository's own code would be, and you have not said yet that you trust it:", ""]
     lines += [*listed(needed), "", "`ralph trust` allows it as it is now; --trust does for one run."]
     if resolved is not None:
-        lines += ["", "Settings and where each came from:", "", *(f"  {line}" for line in setting_lines(resolved))]
+        settings = setting_lines(resolved, resolved_masker(resolved))
+        lines += ["", "Settings and where each came from:", "", *(f"  {line}" for line in settings)]
         lines += ["", *(f"warning: {warning}" for warning in resolved.warnings)] if resolved.warnings else []
     return "\n".join(lines)
 
@@ -41,12 +44,13 @@ def untrusted(needed: list[Item], resolved: Resolved | None) -> str:
 def describe(plan: Plan, source: PromptSource, prompt: str, needed: list[Item] | None = None) -> str:
     prompt_file = plan.workdir / ".ralph" / "runs" / "RUN" / "iterations" / "0001" / "prompt.md"
     launch = plan.launch(prompt, prompt_file)
+    mask = masker_of(plan)
     version = f" {plan.version}" if plan.version else ""
     size = len(prompt.encode("utf-8", "surrogateescape"))
     rows = [
         ("agent", f"{plan.agent} ({plan.title}{version})"),
         *(("then", f"{other.agent} ({other.title})") for other in plan.relief),
-        ("argv", "\n".join(_argument(a, prompt) for a in launch.argv)),
+        ("argv", "\n".join(_argument(mask.text(a), mask.text(prompt), len(prompt)) for a in launch.argv)),
         (
             "prompt",
             NO_PROMPT
@@ -66,6 +70,11 @@ def describe(plan: Plan, source: PromptSource, prompt: str, needed: list[Item] |
         rows.append(("set for it", ", ".join(f"{k}={v}" for k, v in changed.items())))
     if plan.spec and plan.spec.unset_env:
         rows.append(("kept from it", ", ".join(plan.spec.unset_env)))
+    if plan.resolved.kept_back:
+        denied = f"{', '.join(sorted(plan.resolved.kept_back))} ({plan.resolved.origins['env_deny']})"
+        rows.append(("kept back", denied))
+    if mask.secrets:
+        rows.append(("masked", ", ".join(sorted(set(mask.secrets.values())))))
     lines = ["Nothing is run. This is what `ralph run` would do:", ""]
     for name, value in rows:
         first, *rest = value.split("\n")
@@ -75,9 +84,9 @@ def describe(plan: Plan, source: PromptSource, prompt: str, needed: list[Item] |
         lines += ["", "First you must say that you trust this repository's own code (`ralph trust`, or --trust):", ""]
         lines += listed(needed)
     lines += ["", "Settings and where each came from:", ""]
-    lines += [f"  {line}" for line in setting_lines(plan.resolved)]
+    lines += [f"  {line}" for line in setting_lines(plan.resolved, mask)]
     lines += ["", *(f"warning: {warning}" for warning in plan.resolved.warnings)] if plan.resolved.warnings else []
-    return "\n".join(lines)
+    return mask.text("\n".join(lines))
 
 
 def _deadlines(plan: Plan) -> str:
@@ -88,9 +97,11 @@ def _deadlines(plan: Plan) -> str:
     return ", ".join(said)
 
 
-def setting_lines(resolved: Resolved) -> list[str]:
+def setting_lines(resolved: Resolved, mask: Masker) -> list[str]:
     """A table of all settings: name, value, origin."""
-    rows = [(o.name, show_value(o.name, getattr(resolved.settings, o.name)), resolved.origins[o.name]) for o in OPTIONS]
+    # What is masked after it was cut short could not be known any more.
+    values = {o.name: mask.value(getattr(resolved.settings, o.name)) for o in OPTIONS}
+    rows = [(name, show_value(name, value), resolved.origins[name]) for name, value in values.items()]
     width = min(_VALUE_WIDTH, max(len(value) for _, value, _ in rows))
     return [f"{name:<19} {value:<{width}}  {origin}" for name, value, origin in rows]
 
@@ -129,11 +140,11 @@ def _adapter(value: Any) -> str:
     return " ".join(parts) or "on"
 
 
-def _argument(argument: str, prompt: str) -> str:
+def _argument(argument: str, prompt: str, size: int) -> str:
     """Quoted for a shell, on one line; a long prompt is not repeated in full."""
     # a shell that read the prompt from its file has dropped the newlines at its end
     if prompt.strip() and argument.rstrip("\n").endswith(prompt.rstrip("\n")) and len(argument) > _PROMPT_SHOWN:
-        return _quoted(argument[:_PROMPT_SHOWN]) + f"…  (the prompt, {len(prompt):,} characters)"
+        return _quoted(argument[:_PROMPT_SHOWN]) + f"…  (the prompt, {size:,} characters)"
     return _quoted(argument)
 
 

@@ -14,12 +14,14 @@ from ralph.config.settings import Ui
 from ralph.errors import UsageError
 from ralph.journal import reader
 from ralph.journal.alive import is_alive
+from ralph.transcripts.events import encode
 from ralph.ui.render import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ralph.journal.layout import RunPaths
+    from ralph.transcripts.events import TranscriptEvent
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _BATCH = 500
@@ -101,7 +103,7 @@ def show_command(
     if raw:
         _show_raw(paths, iteration, "stderr.raw" if raw_stderr else "stdout.raw")
         return
-    _Player(as_json=as_json, iteration=iteration).play(reader.records(paths))
+    _Player(as_json=as_json, masked=_is_masked(paths), iteration=iteration).play(reader.records(paths))
     if not as_json and reader.run_end(paths) is None:
         click.echo(
             "(this run is going on)"
@@ -145,7 +147,7 @@ def tail_command(run: str | None, follow: bool, count: int, as_json: bool, cwd: 
 
     state = reader.find_state(working_directory(cwd))
     paths = reader.find_run(state, run)
-    player = _Player(as_json=as_json)
+    player = _Player(as_json=as_json, masked=_is_masked(paths))
     if not follow:
         player.play(deque(reader.records(paths), maxlen=count))
         return
@@ -167,10 +169,14 @@ def tail_command(run: str | None, follow: bool, count: int, as_json: bool, cwd: 
 class _Player:
     """Shows records: as on the screen, or as JSON lines."""
 
-    def __init__(self, *, as_json: bool, iteration: int | None = None) -> None:
+    def __init__(self, *, as_json: bool, masked: bool, iteration: int | None = None) -> None:
+        from ralph.masking.events import EventMasker
+        from ralph.masking.masker import Masker, for_environment
         from ralph.ui.screen import create
 
         self._iteration = iteration
+        # Again, for runs of other versions and keys that have become known since; not if the run was to show them.
+        self._masked = EventMasker(for_environment() if masked else Masker(on=False))
         self._screen = create(Ui.JSON if as_json else Ui.AUTO)
 
     def play(self, records: Iterable[reader.Record]) -> None:
@@ -184,4 +190,23 @@ class _Player:
         self._flush(batch)
 
     def _flush(self, batch: list[reader.Record]) -> None:
-        self._screen.show([r.event for r in batch], b"".join(r.line + b"\n" for r in batch))
+        events = [r.event for r in batch]
+        shown, _ = self._masked.encode(events)
+        if shown is events:
+            lines = b"".join(r.line + b"\n" for r in batch)
+        else:
+            lines = b"".join(_stamped(r, event) for r, event in zip(batch, shown, strict=True))
+        self._screen.show(shown, lines)
+
+
+def _stamped(record: reader.Record, event: TranscriptEvent) -> bytes:
+    """The record's line with another event in it."""
+    if event is record.event:
+        return record.line + b"\n"
+    stamp = record.line[: record.line.index(b'"type":')]
+    return stamp + encode(event)[1:] + b"\n"
+
+
+def _is_masked(paths: RunPaths) -> bool:
+    settings = reader.run_facts(paths).get("settings") or {}
+    return settings.get("mask") is not False

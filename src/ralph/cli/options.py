@@ -37,8 +37,7 @@ class GroupedCommand(click.Command):
                     formatter.write_dl(records, col_max=26)
         formatter.write_paragraph()
         formatter.write_text(
-            "What ralph.yml switches on, --no-pty, --no-verify-strict, --no-redact-raw and --no-interactive switch off; "
-            "--no-mask lets secrets be seen."
+            "What ralph.yml switches on, --no-pty, --no-verify-strict, --no-redact-raw and --no-interactive switch off."
         )
 
 

@@ -31,6 +31,11 @@ from ralph.errors import UsageError
 )
 @click.option("--completion-promise", metavar="TEXT", help="The marker, if it is not one of the default ones.")
 @click.option("--json", "as_json", is_flag=True, help="One event a line, then the verdict.")
+@click.option(
+    "--mask/--no-mask",
+    default=None,
+    help="Mask secrets [default: on the screen; not with --json, which is as the adapter made it].",
+)
 def replay_command(
     file: str,
     transcript: str,
@@ -39,13 +44,19 @@ def replay_command(
     prompt_file: str | None,
     completion_promise: str | None,
     as_json: bool,
+    mask: bool | None,
 ) -> int:
     """Read recorded output (FILE, or - for stdin) through a transcript adapter, and judge it.
 
     With --json the last line is the verdict: outcome, completed, why, session, usage, tools.
     """
     from ralph.loop.replay import replay
+    from ralph.masking.events import EventMasker
+    from ralph.masking.masker import for_environment
 
+    masked = EventMasker(for_environment())
+    masked.expect_pieces(transcript == "rtf1")
+    wanted = not as_json if mask is None else mask
     out = _read(file)
     err = _read(stderr_file) if stderr_file else b""
     prompt = _read(prompt_file).decode("utf-8", "replace") if prompt_file else None
@@ -56,6 +67,8 @@ def replay_command(
         screen = create(Ui.AUTO)
     sys.stdout.flush()
     for events, lines in replay(out, err, transcript, exit_code, prompt, completion_promise):
+        if wanted:
+            events, lines = masked.encode(events)
         if screen is None:
             sys.stdout.buffer.write(lines)
         else:

@@ -62,6 +62,7 @@ def said_then(facts: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
     origins, settings = facts.get("origins"), facts.get("settings")
     if not isinstance(origins, dict) or not isinstance(settings, dict):
         return {}
+    masked = facts.get("masked") or []
     answered = {name for question in _QUESTIONS if question & flags.keys() for name in question}
     said = {}
     for name, origin in origins.items():
@@ -71,9 +72,13 @@ def said_then(facts: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
         typed = origin.startswith("-") or origin == name.upper()
         set_then = origin in option.all_env and not any(os.environ.get(v) for v in option.all_env)
         if (typed or set_then) and settings.get(name) is not None:
+            if name in masked and name not in flags:
+                raise UsageError(f"what {origin} said held a secret, which the journal does not keep: say it again")
             said[name] = settings[name]
     if "prompt_file" in said:  # as it was found then; what could be read only once was kept
         text, path = facts.get("prompt_text"), facts.get("prompt_path")
+        if "prompt_text" in masked:
+            raise UsageError("the prompt held a secret, which the journal does not keep: give it again")
         if text is not None:
             del said["prompt_file"]
             said["prompt"] = text

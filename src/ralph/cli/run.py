@@ -12,6 +12,7 @@ import msgspec
 from ralph.cli.options import GroupedCommand, given, setting_options
 from ralph.config.layers import Resolved, resolve
 from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose, module
+from ralph.environment import early, keep_back
 from ralph.errors import UsageError
 from ralph.planning import make_plan
 from ralph.prompt import NO_PROMPT, PromptSource, prompt_source
@@ -54,7 +55,7 @@ def run_command(config_file: str | None, dry_run: bool, trust: bool, resume: str
     ralph run -p "Fix the tests" --verify "make test"
     ralph run --agent codex --max-cost 5 --max-runtime 8h
     ralph run --agent-cmd "my-agent --yes"    any command; the prompt on stdin
-    ralph run 50 --resume                     go on with the last run, up to iteration 50
+    ralph run 50 --resume                     go on with the last run, to 50
 
     What a flag sets, ralph.yml can set (max_cost: 5) and so can the environment (RALPH_MAX_COST=5); `ralph config`
     shows what holds.
@@ -119,11 +120,14 @@ def _dry_run(flags: dict[str, Any], config_file: str | None) -> int:
 def settle(flags: dict[str, Any], config_file: str | None, permit: Permit | None = None) -> tuple[Resolved, Path]:
     """All settings, and the directory they send the agent to. `permit` is asked before a file is run to be read."""
     workdir = _start(flags)
+    kept_back = early(flags)
     name = config_file or os.environ.get("RALPH_CONFIG")
     config = Path(os.path.abspath(Path(name).expanduser())) if name else None  # noqa: PTH100 - links stay as named
     layer, follows, notes = _dialect(workdir, flags, config, permit)
     resolved = resolve(workdir, flags, config, dialect=layer)
-    resolved = msgspec.structs.replace(resolved, follows=follows, warnings=[*notes, *resolved.warnings])
+    kept_back |= keep_back(resolved.settings.env_deny)
+    warnings = [*notes, *resolved.warnings]
+    resolved = msgspec.structs.replace(resolved, follows=follows, warnings=warnings, kept_back=kept_back)
     base = resolved.bases.get("cwd")
     if base is not None:  # it stands in a file
         workdir = working_directory(str(base / Path(resolved.settings.cwd or ".").expanduser()))
@@ -197,6 +201,7 @@ def execute(
     from ralph.journal.alive import directory_lock, take_over_dead
     from ralph.journal.writer import JournalWriter, new_run_id, prepare_state
     from ralph.loop.run import Loop
+    from ralph.masking.plan import masker_of
     from ralph.runners.process import Supervisor
     from ralph.runners.stop import StopSwitch
     from ralph.ui.ask import asker
@@ -210,7 +215,9 @@ def execute(
     run_id = past.run_id if past else new_run_id(time.time())
     with (
         directory_lock(state, exclusive=settings.exclusive) as lock,
-        JournalWriter(state, run_id, again=past is not None) as journal,
+        JournalWriter(
+            state, run_id, again=past is not None, masker=masker_of(plan), redact_raw=settings.redact_raw
+        ) as journal,
         StopSwitch() as stop,
     ):
         if settings.exclusive:

@@ -94,7 +94,9 @@ def split(option: Option, value: Any) -> Any:
 
 def short(value: Any) -> str:
     """The value in a message, cut where it would fill the screen."""
-    text = repr(value)
+    from ralph.masking.masker import for_environment  # only needed when something is wrong already
+
+    text = for_environment().text(repr(value))
     return text if len(text) <= 60 else text[:57] + "..."
 
 

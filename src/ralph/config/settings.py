@@ -497,8 +497,9 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "mask",
-        "Show and record [masked:NAME] instead of secrets [default: yes].",
+        "Whether [masked:NAME] is shown and recorded instead of secrets [default: yes].",
         ("--mask",),
+        "yes|no",
         group="Secrets",
     ),
     Option(

@@ -47,6 +47,8 @@ class AgentCheck(msgspec.Struct, frozen=True):
     #: variables that are set for it, and those that are kept from it
     env: dict[str, str] = {}
     unset_env: tuple[str, ...] = ()
+    #: those that the user denies it
+    kept_back: tuple[str, ...] = ()
     tested: tuple[str, ...] = ()
     minimum: str | None = None
     login: Login | None = None
@@ -107,6 +109,7 @@ def _planned(plan: Plan, resolved: Resolved, *, answers: bool, chosen: bool) -> 
         prompt=plan.delivery,
         transcript=plan.transcript,
         env=plan.invocation.env,
+        kept_back=tuple(sorted(resolved.kept_back)),
         warnings=[w for w in plan.resolved.warnings if w not in told_elsewhere],
     )
 

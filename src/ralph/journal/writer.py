@@ -14,10 +14,14 @@ import msgspec
 from ralph.errors import RunError
 from ralph.journal.layout import RunPaths, StatePaths
 from ralph.journal.lock import RunLock
-from ralph.transcripts.events import TranscriptEvent, encode_lines
+from ralph.masking.events import EventMasker
+from ralph.masking.masker import Masker
+from ralph.masking.stream import ByteMasker
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from ralph.transcripts.events import TranscriptEvent
 
 
 def new_run_id(now: float) -> str:
@@ -56,19 +60,47 @@ class Appender:
             self._fd = -1
 
 
-class JournalWriter:
-    """One run's folder: a new one, or (`again`) that of a run that is gone on with."""
+class RedactedAppender(Appender):
+    """The same with secrets masked; what may be the beginning of one is written with what follows it."""
 
-    def __init__(self, state: StatePaths, run_id: str, *, again: bool = False) -> None:
+    def __init__(self, path: Path, masker: Masker) -> None:
+        super().__init__(path)
+        self._masker = ByteMasker(masker)
+
+    def write(self, data: bytes) -> None:
+        super().write(self._masker.feed(data))
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            super().write(self._masker.flush())
+        super().close()
+
+
+class JournalWriter:
+    """One run's folder: a new one, or (`again`) that of a run that is gone on with. Nothing is written into it with
+    a secret that `masker` knows, but for the raw files; with `redact_raw` neither are these."""
+
+    def __init__(
+        self,
+        state: StatePaths,
+        run_id: str,
+        *,
+        again: bool = False,
+        masker: Masker | None = None,
+        redact_raw: bool = False,
+    ) -> None:
         self.paths = RunPaths(state.runs / run_id)
         self._again = again
+        self.masker = masker or Masker(on=False)
+        self.masked = EventMasker(self.masker)
+        self._redact = redact_raw and self.masker.on
         self._seq = 0
         self._iteration = 0
         #: what was being written when the run died
         self.torn = b""
         try:
             self.paths.root.mkdir(parents=True, mode=0o700, exist_ok=again)
-            (self.paths.root / "iterations").mkdir(exist_ok=again)
+            (self.paths.root / "iterations").mkdir(mode=0o700, exist_ok=again)
             self.lock = RunLock(self.paths.lock).__enter__()
             if again:
                 self._seq, self.torn = _mend(self.paths.events)
@@ -89,7 +121,12 @@ class JournalWriter:
 
     def write_run(self, facts: dict[str, Any]) -> None:
         """run.json; anew when the run is gone on with."""
-        body = msgspec.json.format(msgspec.json.encode(facts, enc_hook=str), indent=2) + b"\n"
+        plain = msgspec.to_builtins(facts, enc_hook=str)
+        kept = self.masker.value(plain)
+        # A run that is gone on with must not be given the masks for the real thing.
+        masked = [name for name in ("prompt_text",) if kept.get(name) != plain.get(name)]
+        masked += [n for n, value in kept.get("settings", {}).items() if value != plain["settings"][n]]
+        body = msgspec.json.format(msgspec.json.encode(kept | {"masked": masked}), indent=2) + b"\n"
         _put_whole(self.paths.run_json, body)
 
     def write_baseline(self, snapshot: Any) -> None:
@@ -102,12 +139,31 @@ class JournalWriter:
         """The iteration to which the next events belong."""
         self._iteration = iteration
 
+    def record(self, events: list[TranscriptEvent]) -> tuple[list[TranscriptEvent], bytes]:
+        """Appends events, masked. Gives back those that may be shown, and the lines as they were written.
+
+        An event whose end may be the beginning of a secret waits for the next one, or for `overdue`.
+        """
+        shown, lines = self.masked.encode(events)
+        return shown, self._append(lines)
+
+    def overdue(self, after: float) -> tuple[list[TranscriptEvent], bytes]:
+        """The same with what has waited for longer than `after` seconds."""
+        if not self.masked.waiting(after):
+            return [], b""
+        shown, lines = self.masked.release()
+        return shown, self._append(lines)
+
     def events(self, events: list[TranscriptEvent]) -> bytes:
-        """Appends events with time, iteration and sequence number; gives back the lines as they were written."""
-        if not events:
+        """`record`, for those who want the lines alone."""
+        return self.record(events)[1]
+
+    def _append(self, lines: bytes) -> bytes:
+        """With time, iteration and sequence number."""
+        if not lines:
             return b""
         stamp = b'"time":%.3f,"iteration":%d,' % (time.time(), self._iteration)
-        bodies = encode_lines(events).splitlines(keepends=True)  # of bytes: at newlines alone, and JSON has none
+        bodies = lines.splitlines(keepends=True)  # of bytes: at newlines alone, and JSON has none
         first = self._seq + 1
         data = b"".join([b'{"seq":%d,%b%b' % (seq, stamp, body[1:]) for seq, body in enumerate(bodies, first)])
         self._events.write(data, whole=True)
@@ -122,11 +178,28 @@ class JournalWriter:
             # One that was killed between here and the iteration's first event left a folder, but no agent's bytes.
             folder.mkdir(mode=0o700, exist_ok=self._again and not _has_output(folder))
             prompt_file = folder / "prompt.md"
+            prompt_file.touch(mode=0o600)
             prompt_file.write_bytes(prompt)
-            prompt_file.chmod(0o600)
         except OSError as error:
             raise _journal_error(folder, error) from None
-        return prompt_file, Appender(folder / "stdout.raw"), Appender(folder / "stderr.raw")
+        out, err = folder / "stdout.raw", folder / "stderr.raw"
+        if self._redact:
+            return prompt_file, RedactedAppender(out, self.masker), RedactedAppender(err, self.masker)
+        return prompt_file, Appender(out), Appender(err)
+
+    def end_iteration(self, number: int) -> None:
+        """Masks what had to be exact for as long as the agent was at work: its prompt, what a convention's own
+        code has written."""
+        if not self._redact:
+            return
+        folder = self.paths.iteration(number)
+        for path in (*sorted(folder.glob("*")), *self.paths.root.glob("*.log")):
+            if path.suffix == ".raw" or path.is_symlink() or not path.is_file():
+                continue
+            try:
+                _redact(path, ByteMasker(self.masker))
+            except OSError as error:
+                raise _journal_error(path, error) from None
 
     def _point_here(self, state: StatePaths) -> None:
         try:
@@ -175,6 +248,14 @@ def _put_whole(path: Path, body: bytes) -> None:
         temporary.replace(path)
     except OSError as error:
         raise _journal_error(path, error) from None
+
+
+def _redact(path: Path, masker: ByteMasker) -> None:
+    """In place, if there is anything to mask."""
+    exact = path.read_bytes()
+    masked = masker.feed(exact) + masker.flush()
+    if masked != exact:
+        _put_whole(path, masked)
 
 
 def _mend(events: Path) -> tuple[int, bytes]:

@@ -297,13 +297,14 @@ class Loop:
         self.state.calls = self.state.calls.called(time.time())
         own = launcher.adapter(text) if launcher else None
         adapter = SafeAdapter(own or registry.create(self.plan.transcript, prompt=text))
+        self.journal.masked.expect_pieces(adapter.pieces)
         reader = self.plan.reader(self.markers)
         ticket = self.sessions.next()
         told = self.sessions.told if ticket.resume and usage_is_cumulative(self.plan) else None
         seen = Observation(reader or self.markers, self.cost_of, told)
         recorder = Recorder(adapter, seen, (raw[0], raw[1]), self.emit, pty=self._pty)
         recorder.budget = (self.limits, self.state.usage, self.started)
-        recorder.on_tick = lambda: self.screen.status(self._status(recorder))
+        recorder.on_tick = lambda: self._tick(recorder)
         launch = self.plan.launch(text, prompt_file, ticket.session, resume=ticket.resume)
         environment = self._child_env(prompt_file) | launch.env
         aside = recorder.listen(launcher.aside) if launcher and launch.aside else None
@@ -315,6 +316,7 @@ class Loop:
             recorder.finish()
         if launcher:
             recorder.add(launcher.finish(prompt_file.parent, ended, seen))
+        self.journal.end_iteration(self.state.iteration)
         if ended.kind is EndKind.NOT_STARTED and not self.plan.workdir.is_dir():
             raise RunError(f"the working directory is gone: {self.plan.workdir}")
         self.state.usage = add_usage(self.state.usage, seen.spent)
@@ -349,7 +351,7 @@ class Loop:
     def _with_notes(self, prompt: str) -> str:
         if not self.gates.notes:
             return prompt
-        notes = "\n".join(self.gates.notes)
+        notes = self.journal.masker.text("\n".join(self.gates.notes))
         self.gates.notes = []
         return f"<ralph-notes>\n{notes}\n</ralph-notes>\n\n{prompt}"
 
@@ -386,7 +388,13 @@ class Loop:
 
     def emit(self, events: list[TranscriptEvent]) -> None:
         """To the journal, then to the screen."""
-        self.screen.show(events, self.journal.events(events))
+        self.screen.show(*self.journal.record(events))
+
+    def _tick(self, recorder: Recorder) -> None:
+        late = self.journal.overdue(1.0)
+        if late[0]:
+            self.screen.show(*late)
+        self.screen.status(self._status(recorder))
 
     def note(self, text: str) -> None:
         self.emit([meta.notice(text)])
@@ -409,13 +417,20 @@ class Loop:
             open_tool=next(reversed(recorder.observation.open_tools.values()), None),
         )
 
+    def _safe(self, text: str) -> str:
+        return self.journal.masker.text(text)
+
     def _show_check(self, command: str, seconds: float) -> None:
         now = time.monotonic() - self.started
-        self.screen.status(Status(self.state.iteration, self._maximum, now, seconds, None, None, 0, None, command))
+        self.screen.status(
+            Status(self.state.iteration, self._maximum, now, seconds, None, None, 0, None, self._safe(command))
+        )
 
     def _show_wait(self, why: str, left: float) -> None:
         now = time.monotonic() - self.started
-        self.screen.status(Status(self.state.iteration, self._maximum, now, left, None, None, 0, None, waiting=why))
+        self.screen.status(
+            Status(self.state.iteration, self._maximum, now, left, None, None, 0, None, waiting=self._safe(why))
+        )
 
     @property
     def _maximum(self) -> int:

@@ -69,7 +69,7 @@ class EventMasker:
         return events, encode_lines(events)
 
     def _suspicious(self, events: list[TranscriptEvent], lines: bytes) -> bool:
-        if self._masker.patterns or hinted(lines):
+        if self._masker.patterns or hinted(lines, pieces=self._pieces):
             return True
         for needle in self._needles:
             if needle in lines:

@@ -59,7 +59,9 @@ class Finder(Generic[AnyStr]):
         begun = "|".join([*(f.begun for f in formats.FORMATS), formats.BEARER_BEGUN])
         self._begun: re.Pattern[AnyStr] = re.compile(to(rf"(?:{begun})\Z"))
         self._pem_begun: re.Pattern[AnyStr] = re.compile(to(rf"{formats.PEM_BEGIN}{formats.PEM_BODY}*\Z"))
-        self._dashes: re.Pattern[AnyStr] = re.compile(to(r"-----BEGIN[A-Z0-9 ]{0,40}-{0,5}\Z|-{1,5}(?:B(?:E(?:G(?:I)?)?)?)?\Z"))
+        self._dashes: re.Pattern[AnyStr] = re.compile(
+            to(r"-----BEGIN[A-Z0-9 ]{0,40}-{0,5}\Z|-{1,5}(?:B(?:E(?:G(?:I)?)?)?)?\Z")
+        )
         self._beginning: AnyStr = to("-----BEGIN ")
 
     def spans(self, data: AnyStr) -> list[Span]:
@@ -98,11 +100,9 @@ class Finder(Generic[AnyStr]):
 
     def _begun_format(self, data: AnyStr, least: int) -> int:
         size = len(data)
-        for pattern in (self._begun, self._dashes):
-            m = pattern.search(data, max(0, size - _TAIL))
-            if m is not None and size - m.start() >= least:
-                return m.start()
-        return size
+        found = (pattern.search(data, max(0, size - _TAIL)) for pattern in (self._begun, self._dashes))
+        start = min((m.start() for m in found if m is not None), default=size)
+        return start if size - start >= least else size
 
 
 def _overlap(data: AnyStr, form: AnyStr, least: int) -> int:

@@ -36,7 +36,7 @@ FORMATS: tuple[Format, ...] = (
         "key",
         rf"{_START}sk-(?:(?=[a-z]+-)(?={_W}*[0-9])(?:ant|proj|svcacct|admin|or|lf)-{_W}{{20,400}}"
         rf"|(?={_AN}*[0-9]){_AN}{{20,200}})",
-        _begun("sk-", _W),
+        rf"{_START}s(?:k(?:-(?:{_AN}*|(?:ant|proj|svcacct|admin|or|lf)-{_W}*))?)?",
     ),
     Format("key", rf"{_START}gh[pousr]_{_AN}{{36,255}}", _START + rf"g(?:h(?:[pousr](?:_{_AN}*)?)?)?"),
     Format("key", rf"{_START}github_pat_[A-Za-z0-9_]{{40,255}}", _begun("github_pat_", "[A-Za-z0-9_]")),
@@ -57,8 +57,8 @@ FORMATS: tuple[Format, ...] = (
 BEARER = r"(?<=\bBearer )(?=[A-Za-z0-9._~+/-]*[0-9])[A-Za-z0-9._~+/-]{20,4000}=*"
 BEARER_BEGUN = r"\bB(?:e(?:a(?:r(?:e(?:r(?: [A-Za-z0-9._~+/=-]*)?)?)?)?)?)?"
 
-PEM_BEGIN = r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-PEM_END = r"-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+PEM_BEGIN = r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY-----"
+PEM_END = r"-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY-----"
 #: Base64, line breaks (escaped ones as well), and the headers that an encrypted key has.
 PEM_BODY = r"[A-Za-z0-9+/=\s\\:,.()-]"
 PEM_LONGEST = 32 << 10
@@ -73,11 +73,12 @@ _HINTS = (
     re.compile(rb"A(?:KIA|SIA|Iza)"),
     re.compile(rb"Bearer"),
 )
-_PEM_HINT = b"PRIVATE KEY"
+_PEM_HINT = b"KEY-----"
+_PEM_BEGUN = b"-----BEGIN"
 
 
-def hinted(data: bytes) -> bool:
+def hinted(data: bytes, *, pieces: bool = False) -> bool:
     """Whether a look at all is worth while. Costs a few nanoseconds a byte."""
-    if _PEM_HINT in data:
+    if _PEM_HINT in data or (pieces and _PEM_BEGUN in data):
         return True
     return any(hint.search(data) is not None for hint in _HINTS)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 #: Fewer characters of a secret than these tell nothing; a text that ends with them is not held back.
 _LEAST = 4
 #: What is remembered of a text that has gone out: as much as may be the beginning of something.
-_CONTEXT = 16
-#: A piece that goes on with a key that could have ended before it: shorter, it is the next word.
+_CONTEXT = 64
+#: A piece that goes on with a key that could have ended before it: shorter and without a number, it is the next word.
 _GOES_ON = 16
 _HELD_EVENTS = 256
 _HELD_TEXT = 256 << 10
@@ -165,7 +165,8 @@ class Joiner:
             if edge is None:
                 continue
             was_whole = edge in ends or (edge == edges[0] and self._ended(stream.context))
-            if span.open_ended and was_whole and span.end - edge < _GOES_ON:
+            rest = whole[edge : span.end]
+            if span.open_ended and was_whole and len(rest) < _GOES_ON and not any(c.isdigit() for c in rest):
                 continue
             spans.append(span)
         if last and (most := self._finder.most_of_one(whole)) is not None:

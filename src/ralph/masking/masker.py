@@ -45,8 +45,10 @@ class Masker:
                     (self.text(k) if isinstance(k, str) else k): (v if k in _STRUCTURE else self.value(v))
                     for k, v in value.items()
                 }
-            case list() | tuple():
+            case list():
                 return [self.value(v) for v in value]
+            case tuple():
+                return tuple(self.value(v) for v in value)
             case _:
                 return value
 

@@ -64,6 +64,9 @@ class TranscriptAdapter:
     #: rest. Completion is stricter (the last line alone counts) while it is False.
     structured: bool = False
 
+    #: Whether the text of an event may be a piece of a line that the next one goes on with.
+    pieces: bool = False
+
     #: What the agent was given, if it is known: an adapter may recognise its echo in the output.
     prompt: str | None = None
 

@@ -13,6 +13,7 @@ _LENGTH = len(SENTINEL)
 
 class Rtf1Adapter(TranscriptAdapter):
     name = "rtf1"
+    pieces = True  # an agent may print one event for each word that it gets
     capabilities = Capabilities(supports_roles=True, supports_tool_events=True, supports_usage_events=True)
 
     def __init__(self) -> None:

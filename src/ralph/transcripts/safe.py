@@ -18,6 +18,7 @@ class SafeAdapter(TranscriptAdapter):
     def __init__(self, inner: TranscriptAdapter) -> None:
         self._inner = inner
         self.name = inner.name
+        self.pieces = inner.pieces
         # Most adapters have no quicker way for many lines; then nobody needs to ask them.
         own = type(inner)
         self._out_block = inner.feed_block if own.feed_block is not TranscriptAdapter.feed_block else None

@@ -1,0 +1,162 @@
+"""Events on their way to the journal: whole lines, and lines in pieces."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from masking.keys import KEYS, ORDINARY, PEM, PEM_BODY
+from ralph.masking.events import EventMasker
+from ralph.masking.masker import Masker
+from ralph.transcripts import meta
+from ralph.transcripts.events import Meta, Tag, Text, ToolCall, ToolOutput, ToolRef, ToolStart, TranscriptEvent
+
+VALUE = "h0rse/b4ttery-st4ple"
+SECRETS = {VALUE: "HORSE_TOKEN"}
+
+
+def stream(pieces: bool = False, **more: Any) -> EventMasker:
+    masker = EventMasker(Masker(SECRETS, **more))
+    masker.expect_pieces(pieces)
+    return masker
+
+
+def texts(events: list[TranscriptEvent]) -> str:
+    return "".join(e.text for e in events if isinstance(e, Text | ToolOutput))
+
+
+def ai(text: str) -> Text:
+    return Text(Tag.AI, text)
+
+
+def passed(masker: EventMasker, batches: list[list[TranscriptEvent]]) -> list[TranscriptEvent]:
+    """All that came out, the lines checked against the events."""
+    out: list[TranscriptEvent] = []
+    for batch in (*batches, [meta.notice("the end")]):
+        shown, lines = masker.encode(batch)
+        assert lines.count(b"\n") == len(shown)
+        out += shown
+    assert isinstance(out[-1], Meta)
+    return out[:-1]
+
+
+def test_clean_events_are_the_same_objects() -> None:
+    events: list[TranscriptEvent] = [ai(text) for text in ORDINARY]
+    shown, lines = stream().encode(events)
+    assert [json.loads(line)["text"] for line in lines.splitlines()] == ORDINARY
+    assert all(a is b for a, b in zip(shown, events, strict=True))
+
+
+def test_every_field_is_masked_and_the_structure_stays() -> None:
+    events: list[TranscriptEvent] = [
+        ai(f"one {VALUE}\ntwo {KEYS['github']}"),
+        ToolStart(ToolCall("1", "Bash", {"command": f"curl -H 'X: {VALUE}'", "env": [{"K": KEYS["aws"]}]})),
+        ToolOutput(ToolRef("1"), f"{VALUE}"),
+        meta.error(f"refused: {VALUE}"),
+    ]
+    shown, lines = stream().encode(events)
+    assert shown == [
+        ai("one [masked:HORSE_TOKEN]\ntwo [masked:key]"),
+        ToolStart(
+            ToolCall("1", "Bash", {"command": "curl -H 'X: [masked:HORSE_TOKEN]'", "env": [{"K": "[masked:key]"}]})
+        ),
+        ToolOutput(ToolRef("1"), "[masked:HORSE_TOKEN]"),
+        meta.error("refused: [masked:HORSE_TOKEN]"),
+    ]
+    assert VALUE.encode() not in lines
+
+
+def test_a_private_key_line_by_line() -> None:
+    lines = ["before", *PEM.split("\n"), "after it"]
+    out = passed(stream(), [[ai(line)] for line in lines])
+    assert texts(out[:1]) == "before"
+    assert texts(out[-1:]) == "after it"
+    assert {e.text for e in out[1:-1] if isinstance(e, Text)} == {"[masked:key]"}
+
+
+def test_what_only_begins_like_a_private_key_does_not_swallow_the_rest() -> None:
+    begin = PEM.split("\n")[0]
+    out = passed(stream(), [[ai(begin)], [ai("is how such a file begins.")], [ai("word")]])
+    assert [e.text for e in out if isinstance(e, Text)] == ["[masked:key]", "is how such a file begins.", "word"]
+
+
+@pytest.mark.parametrize("secret", [VALUE, *KEYS.values()])
+@pytest.mark.parametrize("tool", [False, True])
+def test_a_secret_in_two_pieces_wherever_it_is_cut(secret: str, tool: bool) -> None:
+    """Less than four characters of it may be seen: they are no secret, and holding them back would be noticed."""
+    first = 1 if secret == VALUE else 5 if secret.startswith(("ghp_", "gho_")) else 12
+    for cut in range(first, len(secret)):
+        parts = [f"it is {secret[:cut]}", f"{secret[cut:]}, yes"]
+        events: list[list[TranscriptEvent]] = [[ToolOutput(ToolRef("t"), p) if tool else ai(p)] for p in parts]
+        shown = texts(passed(stream(pieces=True), events))
+        label = "HORSE_TOKEN" if secret == VALUE else "key"
+        rest = secret[cut:]
+        if cut < 4:
+            assert rest not in shown
+        elif shown != f"it is [masked:{label}], yes":
+            # What came was a whole key already: its last letters could as well be the next word.
+            assert secret != VALUE
+            assert shown == f"it is [masked:{label}]{rest}, yes"
+            assert len(rest) < 16
+            assert not any(c.isdigit() for c in rest)
+
+
+@given(st.lists(st.integers(0, 200), max_size=30), st.booleans())
+def test_a_secret_in_any_pieces(where: list[int], together: bool) -> None:
+    whole = f"so {VALUE} and {KEYS['anthropic']} and {PEM} there, done"
+    edges = [0, *sorted(w % len(whole) for w in where), len(whole)]
+    pieces: list[TranscriptEvent] = [ai(whole[a:b]) for a, b in itertools.pairwise(edges) if a < b]
+    batches = [pieces] if together else [[piece] for piece in pieces]
+    shown = texts(passed(stream(pieces=True), batches))
+    assert VALUE[4:] not in shown
+    for line in PEM_BODY.split("\n")[1:]:
+        assert line not in shown
+    assert shown.endswith("there, done")
+    assert shown.startswith("so ")
+
+
+@given(st.lists(st.text(alphabet=st.characters(codec="utf-8"), max_size=12), max_size=12))
+def test_pieces_without_secrets_come_through_in_order(parts: list[str]) -> None:
+    events: list[TranscriptEvent] = [ai(part) for part in parts]
+    assert passed(stream(pieces=True), [[event] for event in events]) == events
+
+
+def test_character_by_character() -> None:
+    text = f"a {VALUE} b"
+    shown = texts(passed(stream(pieces=True), [[ai(c)] for c in text]))
+    assert VALUE[3:] not in shown
+    assert shown.startswith("a ")
+    assert shown.endswith(" b")
+
+
+def test_only_what_may_begin_a_secret_is_held_back() -> None:
+    masker = stream(pieces=True)
+    for text in ORDINARY[:7]:
+        assert masker.encode([ai(text)])[0] == [ai(text)]
+    assert masker.encode([ai(f"x {VALUE[:8]}")])[0] == []
+    assert not masker.waiting(10)
+    assert masker.waiting(-1)
+    shown, lines = masker.release()
+    assert shown == [ai(f"x {VALUE[:8]}")]
+    assert lines.count(b"\n") == 1
+    assert masker.encode([ai(VALUE[8:] + " y")])[0] == [ai(" y")]  # the rest does not come out late
+
+
+def test_the_next_line_after_a_key_is_not_taken_for_its_end() -> None:
+    out = passed(stream(pieces=True), [[ai(KEYS["openai"])], [ai("hello world")]])
+    assert [e.text for e in out if isinstance(e, Text)] == ["[masked:key]", "hello world"]
+
+
+def test_order_is_kept_around_what_waits() -> None:
+    events: list[TranscriptEvent] = [ai(f"x {VALUE[:9]}"), ToolStart(ToolCall("1", "Bash")), ai("else")]
+    assert passed(stream(pieces=True), [[event] for event in events]) == events
+
+
+def test_off_is_off() -> None:
+    events: list[TranscriptEvent] = [ai(VALUE)]
+    assert EventMasker(Masker(SECRETS, on=False)).encode(events)[0] is events

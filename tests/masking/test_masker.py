@@ -1,0 +1,76 @@
+"""Texts and structures."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from masking.keys import KEYS, ORDINARY, PEM, PEM_BODY
+from ralph.masking.masker import Masker, for_environment
+
+VALUE = 'tr0ub4dor&3/"quoted"\\x'
+
+
+@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize(
+    "frame", ["{}", "key={} done", '"{}",', "(\\n{})", "https://u:{}@h/p", "\x1b[32m{}\x1b[0m", "`{}`"]
+)
+def test_known_formats_are_found_wherever_they_stand(kind: str, frame: str) -> None:
+    shown = Masker().text(frame.format(KEYS[kind]))
+    assert shown == frame.format("[masked:key]")
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert Masker().text(text) == text
+
+
+def test_of_bearer_only_the_token_is_masked() -> None:
+    token = "abcdefghijklmnop.1234567890~xyz=="
+    assert Masker().text(f"Authorization: Bearer {token}, ok") == "Authorization: Bearer [masked:key], ok"
+
+
+def test_private_keys_as_they_are_and_escaped() -> None:
+    assert Masker().text(f"a\n{PEM}\nb") == "a\n[masked:key]\nb"
+    assert json.loads(Masker().text(json.dumps({"k": PEM}))) == {"k": "[masked:key]"}
+    assert PEM_BODY[:40] not in Masker().text(json.dumps(json.dumps({"k": PEM})))
+
+
+def test_a_value_is_named_after_its_variable_also_when_it_has_a_format() -> None:
+    masker = Masker({KEYS["anthropic"]: "ANTHROPIC_API_KEY"})
+    assert masker.text(f"x {KEYS['anthropic']} y") == "x [masked:ANTHROPIC_API_KEY] y"
+
+
+@pytest.mark.parametrize("escapes", [0, 1, 2])
+def test_a_value_is_found_in_json_within_json(escapes: int) -> None:
+    text = f"it is {VALUE}!"
+    expected = "it is [masked:X]!"
+    for _ in range(escapes):
+        text, expected = json.dumps(text), json.dumps(expected)
+    assert Masker({VALUE: "X"}).text(text) == expected
+    if escapes:  # some writers of JSON escape this as well
+        assert Masker({VALUE: "X"}).text(text.replace("/", "\\/")) == expected
+
+
+def test_structures_are_masked_to_the_last_leaf() -> None:
+    masker = Masker({"hunter2hunter2": "X"})
+    value = {"kind": "error", "a": ["hunter2hunter2", 1, None, {"hunter2hunter2": True}], "b": 1.5}
+    assert masker.value(value) == {"kind": "error", "a": ["[masked:X]", 1, None, {"[masked:X]": True}], "b": 1.5}
+
+
+def test_the_longer_of_two_values_wins() -> None:
+    masker = Masker({"secret-one": "A", "secret-one-and-two": "B"})
+    assert masker.text("secret-one secret-one-and-two") == "[masked:A] [masked:B]"
+
+
+def test_the_users_own_patterns() -> None:
+    assert Masker({}, [r"ACME-\d{6}", "x*"]).text("id ACME-123456 x") == "id [masked:pattern] [masked:pattern]"
+
+
+def test_off_is_off() -> None:
+    assert Masker({"hunter2hunter2": "X"}, on=False).text(f"hunter2hunter2 {KEYS['github']}") == (
+        f"hunter2hunter2 {KEYS['github']}"
+    )
+    assert for_environment({"RALPH_MASK": "no", "A_TOKEN": "hunter2hunter2"}).text("hunter2hunter2") == "hunter2hunter2"
+    assert for_environment({"A_TOKEN": "hunter2hunter2"}).text("hunter2hunter2") == "[masked:A_TOKEN]"
