@@ -187,6 +187,11 @@ class JournalWriter:
             return prompt_file, RedactedAppender(out, self.masker), RedactedAppender(err, self.masker)
         return prompt_file, Appender(out), Appender(err)
 
+    @property
+    def redacts(self) -> bool:
+        """Whether raw files are masked."""
+        return self._redact
+
     def end_iteration(self, number: int) -> None:
         """Masks what had to be exact for as long as the agent was at work: its prompt, what a convention's own
         code has written."""

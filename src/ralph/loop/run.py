@@ -308,7 +308,7 @@ class Loop:
         launch = self.plan.launch(text, prompt_file, ticket.session, resume=ticket.resume)
         environment = self._child_env(prompt_file) | launch.env
         aside = recorder.listen(launcher.aside) if launcher and launch.aside else None
-        files = (raw[0].fileno(), raw[1].fileno())
+        files = None if self.journal.redacts else (raw[0].fileno(), raw[1].fileno())  # nobody else would mask them
         command = Command(launch.argv, environment, str(self.plan.workdir), launch.stdin, self._pty, aside, files)
         try:
             ended = self.supervisor.run(command, recorder, self.deadlines)

@@ -1,0 +1,87 @@
+"""What of the user's environment reaches an agent and its checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Ralph = Callable[..., subprocess.CompletedProcess[str]]
+
+DONE = "<promise>COMPLETE</promise>"
+AGENT = f"env > agent.env; echo '{DONE}'"
+CHECK = "env > check.env"
+ENV = {"AWS_REGION": "mars-north-1", "AWS_PROFILE": "nobody", "GOOD": "yes", "HORSE_TOKEN": "c0rrect-h0rse"}
+
+
+def seen(path: Path) -> set[str]:
+    return {line.partition("=")[0] for line in path.read_text().splitlines()}
+
+
+@pytest.mark.parametrize("how", ["flag", "flags", "environment", "file"])
+def test_what_is_denied_reaches_neither_agent_nor_check(ralph: Ralph, repo: Path, how: str) -> None:
+    flags: list[str] = []
+    env = dict(ENV)
+    match how:
+        case "flag":
+            flags = ["--env-deny", "AWS_*,HORSE_TOKEN"]
+        case "flags":
+            flags = ["--env-deny", "AWS_*", "--env-deny", "HORSE_TOKEN"]
+        case "environment":
+            env["RALPH_ENV_DENY"] = "AWS_*, HORSE_TOKEN"
+        case "file":
+            (repo / "ralph.yml").write_text("env_deny:\n  - AWS_*\n  - HORSE_TOKEN\n")
+    done = ralph("run", "1", "--agent-cmd", AGENT, "--verify", CHECK, *flags, env=env)
+    assert done.returncode == 0, done
+    for name in ("agent.env", "check.env"):
+        assert "GOOD" in seen(repo / name)
+        assert seen(repo / name) & {"AWS_REGION", "AWS_PROFILE", "HORSE_TOKEN"} == set()
+    dry = ralph("run", "1", "--agent-cmd", AGENT, *flags, "--dry-run", env=env).stdout
+    (row,) = [line for line in dry.splitlines() if line.startswith("  kept back")]
+    assert "AWS_PROFILE, AWS_REGION, HORSE_TOKEN" in row
+
+
+def test_without_it_all_of_it_does(ralph: Ralph, repo: Path) -> None:
+    assert ralph("run", "1", "--agent-cmd", AGENT, env=ENV).returncode == 0
+    assert seen(repo / "agent.env") >= set(ENV)
+
+
+def test_what_is_denied_is_masked_all_the_same(ralph: Ralph, repo: Path) -> None:
+    """The agent may find it elsewhere."""
+    done = ralph("run", "1", "--agent-cmd", f"echo c0rrect-h0rse; echo '{DONE}'", "--env-deny", "HORSE_TOKEN", env=ENV)
+    assert "[masked:HORSE_TOKEN]" in done.stdout
+    assert "c0rrect-h0rse" not in done.stdout.replace("echo c0rrect-h0rse", "")
+
+
+def test_denying_a_login_is_warned_about(ralph: Ralph, repo: Path) -> None:
+    program = repo / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nenv > {repo}/version.env\necho '2.1.0 (Claude Code)'\n")
+    program.chmod(0o755)
+    env = {
+        "PATH": f"{program.parent}:/usr/bin:/bin",
+        "ANTHROPIC_API_KEY": "sk-ant-not-a-real-one",
+        "RALPH_ENV_DENY": "ANTHROPIC_*",
+    }
+    said = "RALPH_ENV_DENY keeps ANTHROPIC_API_KEY from Claude Code"
+    dry = ralph("run", "1", "--agent", "claude", "--dry-run", env=env)
+    assert dry.returncode == 0, dry
+    assert f"warning: {said}" in dry.stdout
+    assert "ANTHROPIC_API_KEY" not in seen(repo / "version.env")
+    assert said in ralph("doctor", env=env | {"RALPH_AGENT": "claude"}).stdout
+
+
+def test_no_env_file_is_ever_loaded(ralph: Ralph, repo: Path) -> None:
+    for name in (".env", ".env.local", ".ralph.env", ".agent/.env"):
+        path = repo / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("FROM_A_FILE=1\nexport FROM_A_FILE\nRALPH_MAX_ITERATIONS=7\n")
+    done = ralph("run", "1", "--agent-cmd", AGENT, "--verify", CHECK)
+    assert done.returncode == 0, done
+    assert "FROM_A_FILE" not in seen(repo / "agent.env") | seen(repo / "check.env")
+    assert "max_iterations      100" in ralph("config").stdout
