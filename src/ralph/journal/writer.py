@@ -67,13 +67,15 @@ class RedactedAppender(Appender):
         super().__init__(path)
         self._masker = ByteMasker(masker)
 
-    def write(self, data: bytes) -> None:
-        super().write(self._masker.feed(data))
+    def write(self, data: bytes, *, whole: bool = False) -> None:
+        super().write(self._masker.feed(data), whole=whole)
 
     def close(self) -> None:
-        if self._fd >= 0:
-            super().write(self._masker.flush())
-        super().close()
+        try:
+            if self._fd >= 0:
+                super().write(self._masker.flush())
+        finally:
+            super().close()
 
 
 class JournalWriter:
