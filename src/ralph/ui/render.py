@@ -48,9 +48,11 @@ class Renderer:
         self._tools: dict[str, tuple[str, int]] = {}
 
     def lines(self, event: TranscriptEvent) -> list[tuple[str, str]]:
-        match event:  # the frequent ones first
-            case Text():
-                return _text(event)
+        # Words are by far the most; matching takes long to say no.
+        return _text(event) if type(event) is Text else self._other(event)  # type: ignore[arg-type]
+
+    def _other(self, event: ToolOutput | ToolStart | ToolEnd | UsageEvent | Meta) -> list[tuple[str, str]]:
+        match event:
             case ToolOutput(tool=tool, text=text):
                 return self._output(tool.id, text)
             case ToolStart(tool=tool):
@@ -75,10 +77,10 @@ class Renderer:
 
 
 def _text(event: Text) -> list[tuple[str, str]]:
-    tag = event.tag.value
-    if "\n" not in event.text:
-        return [(tag, safe(event.text))]
-    return [(tag, safe(line.removesuffix("\r"))) for line in event.text.rstrip("\n").split("\n")]
+    tag, text = event.tag, event.text  # the tag is a string itself
+    if "\n" not in text:
+        return [(tag, text if len(text) <= MAX_SHOWN and text.isprintable() else safe(text))]
+    return [(tag, safe(line.removesuffix("\r"))) for line in text.rstrip("\n").split("\n")]
 
 
 def _input(value: dict[str, Any] | None) -> str:
