@@ -30,11 +30,12 @@ class Agent:
         self.deaf = deaf
         self.written = 0
         self.blocked = 0.0
+        self.wrote = time.time()
         self.note("start")
         signal.signal(signal.SIGTERM, self.asked_to_end)
 
     def note(self, what: str) -> None:
-        row = {"what": what, "time": time.time(), "bytes": self.written, "blocked": round(self.blocked, 3)}
+        row = {"what": what, "time": time.time(), "wrote": self.wrote, "bytes": self.written, "blocked": self.blocked}
         os.write(self.log, json.dumps(row).encode() + b"\n")
 
     def asked_to_end(self, *_: object) -> None:
@@ -55,7 +56,7 @@ class Agent:
 
     def write(self, count: int) -> None:
         at = self.written % self.size
-        before = time.monotonic()
+        self.wrote, before = time.time(), time.monotonic()
         self.written += os.write(1, self.data[at : at + count])
         self.blocked = max(self.blocked, time.monotonic() - before)
 

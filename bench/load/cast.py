@@ -73,7 +73,14 @@ class Member(msgspec.Struct, frozen=True):
         )
         with open(self.root / f"loop{self.number:02d}.screen", "wb") as screen:
             return subprocess.Popen(
-                argv, cwd=self.repo, env=environment(self.root), stdin=subprocess.DEVNULL, stdout=screen, stderr=screen
+                argv,
+                cwd=self.repo,
+                env=environment(self.root),
+                stdin=subprocess.DEVNULL,
+                stdout=screen,
+                stderr=screen,
+                # As in a terminal each. Linux shares the processor out by sessions: twenty in one would get one share.
+                start_new_session=True,
             )
 
 

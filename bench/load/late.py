@@ -52,7 +52,7 @@ def look(member: Member, interrupted: float | None) -> Seen:
         asked = _time(log, "term")
         match member.kind:
             case Kind.IDLE:
-                due = _time(log, "silent") + member.after
+                due = _time(log, "silent", "wrote") + member.after
             case Kind.RUNTIME:
                 due = float(msgspec.json.decode((run / "run.json").read_bytes())["started"]) + member.after
             case Kind.STOP:
@@ -83,8 +83,8 @@ def _agents(member: Member) -> list[list[dict[str, Any]]]:
     return agents
 
 
-def _time(log: list[dict[str, Any]], what: str) -> float:
-    return float(next(row["time"] for row in log if row["what"] == what))
+def _time(log: list[dict[str, Any]], what: str, which: str = "time") -> float:
+    return float(next(row[which] for row in log if row["what"] == what))
 
 
 def _metas(path: Path) -> list[tuple[str, float, dict[str, Any]]]:
