@@ -43,6 +43,8 @@ def main_model(models: dict[str, Any]) -> str | None:
 
 #: A message has two or three lines with counts; should a stream have more, they are merged as they come.
 _MOST_PARTS = 8
+#: More messages than these are added up, as no line of the older ones will come any more.
+_MOST_MESSAGES = 1000
 
 
 class RunUsage:
@@ -51,6 +53,7 @@ class RunUsage:
     def __init__(self) -> None:
         #: of each message what its lines say; decoded only if no result tells the sum
         self._messages: dict[str, list[dict[str, Any] | bytes]] = {}
+        self._older: Usage | None = None
         self._current = ""
         self._last: Usage | None = None
         self._cost: float | None = None
@@ -63,6 +66,8 @@ class RunUsage:
             if type(name) is str:
                 self._current = name
             self._messages[self._current] = [usage]
+            if len(self._messages) > _MOST_MESSAGES:
+                self._add_up()
 
     def raw_message(self, name: str | None, usage: msgspec.Raw) -> None:
         """The same, not decoded yet: the counts of a message matter only if no result tells the sum."""
@@ -71,6 +76,13 @@ class RunUsage:
             if name is not None:
                 self._current = name
             self._messages[self._current] = [raw]
+            if len(self._messages) > _MOST_MESSAGES:
+                self._add_up()
+
+    def _add_up(self) -> None:
+        current = self._messages.pop(self._current)
+        self._older = _sum(self._messages, None, self._older)
+        self._messages = {self._current: current}
 
     def delta(self, usage: dict[str, Any] | bytes) -> None:
         """The final counts of the message that is being streamed."""
@@ -91,13 +103,13 @@ class RunUsage:
         """
         given = value.get("usage")
         model = model or main_model(get_dict(value, "modelUsage"))
-        total = read_usage(given, model) if isinstance(given, dict) else _sum(self._messages, model)
+        total = read_usage(given, model) if isinstance(given, dict) else _sum(self._messages, model, self._older)
         more = total
         if total is not None and isinstance(given, dict):
             if self._last is not None and not self._messages:
                 more = _beyond(total, self._last)
             self._last = total
-        self._messages = {}
+        self._messages, self._older = {}, None
         cost = self._new_cost(value)
         if more is None and cost is None:
             return None
@@ -152,8 +164,8 @@ def _decoded(parts: list[dict[str, Any] | bytes]) -> dict[str, Any]:
     return merged
 
 
-def _sum(messages: dict[str, list[dict[str, Any] | bytes]], model: str | None) -> Usage | None:
-    read = [usage for usage in (read_usage(_decoded(m)) for m in messages.values()) if usage is not None]
+def _sum(messages: dict[str, list[dict[str, Any] | bytes]], model: str | None, older: Usage | None) -> Usage | None:
+    read = [usage for usage in (older, *(read_usage(_decoded(m)) for m in messages.values())) if usage is not None]
     if not read:
         return None
     columns = {name: [v for v in (getattr(u, name) for u in read) if v is not None] for name in _COUNTS}
