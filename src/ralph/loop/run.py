@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import time
 from typing import TYPE_CHECKING, Any
@@ -119,8 +120,10 @@ class Loop:
             step = self._go_on(self.past) if self.past else None
             if step is None and not self.gates.take_baseline():
                 step = self._stopped()
+            gc.freeze()  # what is there now stays: looking through it for cycles would be most of the work
             while step is None:
                 step = self._iterate()
+                gc.collect()  # an adapter is full of them, and may remember much: one of a night must not wait for more
         except RalphError as error:
             step = Step(End.FAILED, str(error))  # the run has begun: how it ended belongs into its journal
         except MemoryError:
