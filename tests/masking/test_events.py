@@ -160,3 +160,9 @@ def test_order_is_kept_around_what_waits() -> None:
 def test_off_is_off() -> None:
     events: list[TranscriptEvent] = [ai(VALUE)]
     assert EventMasker(Masker(SECRETS, on=False)).encode(events)[0] is events
+
+
+def test_what_ralph_quotes_and_cuts_is_masked() -> None:
+    shown, lines = stream().encode([meta.notice(f"refused {VALUE[:15]}")])
+    assert shown == [meta.notice("refused [masked:HORSE_TOKEN]")]
+    assert VALUE[:15].encode() not in lines

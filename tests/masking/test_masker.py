@@ -74,3 +74,9 @@ def test_off_is_off() -> None:
     )
     assert for_environment({"RALPH_MASK": "no", "A_TOKEN": "hunter2hunter2"}).text("hunter2hunter2") == "hunter2hunter2"
     assert for_environment({"A_TOKEN": "hunter2hunter2"}).text("hunter2hunter2") == "[masked:A_TOKEN]"
+
+
+def test_what_was_cut_short_is_known_by_its_larger_part() -> None:
+    masker = Masker({"c0rrect-h0rse-b4ttery": "X"})
+    assert masker.text("refused: c0rrect-h0rse") == "refused: [masked:X]"
+    assert masker.text("refused: c0rrect") == "refused: c0rrect"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ralph.runners.process import Ended, Supervisor
 
 _KEEP = 4000
+_WORD = re.compile(rb"\A\S+(?=\s)")
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -37,7 +39,11 @@ class _Tail:
         self.tick = on_tick
 
     def stdout(self, chunk: bytes) -> None:
-        self.data = (self.data + chunk)[-_KEEP:]
+        data = self.data + chunk
+        self.data = data[-_KEEP:]
+        if len(data) > _KEEP:
+            # Not from the middle of a word: half a key is not known for one.
+            self.data = _WORD.sub(b"", self.data, count=1)
 
     stderr = stdout
 

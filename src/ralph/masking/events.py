@@ -12,7 +12,7 @@ from ralph.masking.formats import hinted
 from ralph.masking.joining import Joiner, key_of
 from ralph.masking.masker import replaced
 from ralph.masking.pem import block_spans
-from ralph.transcripts.events import Text, ToolOutput, TranscriptEvent, encode_lines
+from ralph.transcripts.events import Meta, Text, ToolOutput, TranscriptEvent, encode_lines
 
 if TYPE_CHECKING:
     from ralph.masking.masker import Masker
@@ -69,6 +69,8 @@ class EventMasker:
         return events, encode_lines(events)
 
     def _suspicious(self, events: list[TranscriptEvent], lines: bytes) -> bool:
+        if len(events) == 1 and type(events[0]) is Meta:
+            return True  # ralph's own words, which may quote the beginning of something
         if self._masker.patterns or hinted(lines, pieces=self._pieces):
             return True
         for needle in self._needles:

@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
-from ralph.masking.finder import Finder, Span, mark
+from ralph.masking.finder import Finder, Span, mark, merged
 from ralph.masking.known import secrets_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,12 @@ class Masker:
         self.finder: Finder[str] = Finder(self.secrets, self.patterns, str)
 
     def text(self, text: str) -> str:
-        return replaced(text, self.finder.spans(text)) if self.on and text else text
+        """Also the larger part of a value at its end: texts are cut short before they come here."""
+        if not self.on or not text:
+            return text
+        spans = self.finder.spans(text)
+        cut = self.finder.most_of_one(text)
+        return replaced(text, merged([*spans, cut]) if cut else spans)
 
     def value(self, value: Any) -> Any:
         """Whatever JSON can hold, with all its texts masked, names of fields as well."""
