@@ -8,6 +8,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from processes import eventually
+from ralph.journal.layout import RunPaths
+from ralph.journal.lock import is_locked
+from ralph.journal.requests import Requests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,6 +55,11 @@ class Going:
         """Waits until the journal has so many events of a kind."""
         assert eventually(lambda: len(self.metas(kind)) >= count), (kind, self.events)
 
+    @property
+    def requests(self) -> Requests:
+        """What `ralph pause` and its fellows write, where a process more would only take time."""
+        return Requests(RunPaths(self.root))
+
     def says(self, text: str) -> None:
         """Waits until the agent has printed this."""
         assert eventually(lambda: any(e.get("text") == text for e in self.events)), self.events
@@ -72,6 +80,12 @@ class Going:
         """Its exit code and all it printed, once it has ended."""
         out, _ = self.process.communicate(timeout=seconds)
         return self.process.returncode, out
+
+    def kill(self) -> None:
+        """As `kill -9`; comes back when all that it had started is gone."""
+        self.process.kill()
+        self.process.wait()
+        assert eventually(lambda: not is_locked(self.root / "lock"))
 
     def close(self) -> None:
         if self.process.poll() is None:

@@ -42,7 +42,23 @@ def test_every_flag_with_a_default_names_it(ralph: Ralph) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["run", "demo", "agents", "doctor", "init", "config", "trust", "runs", "show", "tail", "replay"],
+    [
+        "run",
+        "demo",
+        "agents",
+        "doctor",
+        "init",
+        "config",
+        "trust",
+        "runs",
+        "show",
+        "tail",
+        "stop",
+        "pause",
+        "resume",
+        "steer",
+        "replay",
+    ],
 )
 def test_every_command_has_help(ralph: Ralph, command: str) -> None:
     result = ralph(command, "-h")

@@ -24,6 +24,10 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "runs": ("journal", "List the runs of this directory."),
     "show": ("journal", "Show a run again."),
     "tail": ("journal", "Show the end of a run; -f follows it."),
+    "stop": ("control", "End a run from another terminal."),
+    "pause": ("control", "Hold a run between two iterations."),
+    "resume": ("control", "Let a paused run go on."),
+    "steer": ("control", "Put a note in front of the next prompt of a run."),
     "as-claude": ("as_claude", "Be Claude for a tool that can only drive Claude, with any agent."),
     "replay": ("replay", "Read recorded output through a transcript adapter."),
 }

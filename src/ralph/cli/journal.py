@@ -14,6 +14,7 @@ from ralph.config.settings import Ui
 from ralph.errors import UsageError
 from ralph.journal import reader
 from ralph.journal.alive import is_alive
+from ralph.journal.condition import Condition, condition
 from ralph.transcripts.events import encode
 from ralph.ui.render import safe
 
@@ -53,12 +54,13 @@ def runs_command(as_json: bool, cwd: str | None) -> None:
 
 def _summary(paths: RunPaths) -> dict[str, Any]:
     facts = reader.run_facts(paths)
-    end = reader.run_end(paths)
+    how, end = condition(paths), reader.run_end(paths)
     iterations = sum(1 for _ in (paths.root / "iterations").glob("[0-9]*"))
-    if end is not None:
+    seconds: float | None
+    if how in (Condition.RUNNING, Condition.PAUSED):
+        status, reason, seconds = how.value, "", _since(facts.get("started"))
+    elif end is not None:
         status, reason, seconds = str(end.get("end")), str(end.get("reason")), end.get("seconds")
-    elif is_alive(paths):
-        status, reason, seconds = "running", "", _since(facts.get("started"))
     else:
         status, reason, seconds = (
             "died",

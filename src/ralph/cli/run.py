@@ -199,6 +199,7 @@ def execute(
 
     from ralph import trust
     from ralph.journal.alive import directory_lock, take_over_dead
+    from ralph.journal.requests import Requests
     from ralph.journal.writer import JournalWriter, new_run_id, prepare_state
     from ralph.loop.run import Loop
     from ralph.masking.plan import masker_of
@@ -218,7 +219,7 @@ def execute(
         JournalWriter(
             state, run_id, again=past is not None, masker=masker_of(plan), redact_raw=settings.redact_raw
         ) as journal,
-        StopSwitch() as stop,
+        StopSwitch(Requests(journal.paths).make()) as stop,
     ):
         if settings.exclusive:
             lock.claim(run_id)

@@ -46,6 +46,9 @@ EXIT_CODES: dict[End, int] = {
     End.STOPPED: 130,
 }
 
+#: Why an iteration was interrupted that is done again after a pause.
+PAUSED = "paused"
+
 _HELP = {
     Outcome.AUTH: "log in to the agent or set its key, then run again",
     Outcome.QUOTA: "the account's quota is used up: wait for it, add credit, or use another agent",
@@ -107,7 +110,7 @@ def decide(facts: Facts, policy: Policy) -> Step:
     """Being done comes before every limit: done in the last allowed iteration is done."""
     verdict, limits, confirmations = facts.verdict, policy.limits, policy.confirmations
     if verdict.outcome is Outcome.INTERRUPTED:
-        return _interrupted(verdict)
+        return _interrupted(facts, limits)
     if verdict.completed and facts.rejected is None and facts.claims_in_a_row >= confirmations:
         times = f", {confirmations} times in a row" if confirmations > 1 else ""
         return Step(End.COMPLETE, verdict.completion_why + times + _verified(facts.checks))
@@ -194,8 +197,11 @@ def _verified(checks: int) -> str:
             return f", and all {checks} checks agree"
 
 
-def _interrupted(verdict: Verdict) -> Step:
-    match verdict.why:
+def _interrupted(facts: Facts, limits: Limits) -> Step:
+    match facts.verdict.why:
+        case reason if reason == PAUSED:
+            budget = budget_reached(limits, facts.usage, facts.elapsed)
+            return Step(End.LIMIT, budget) if budget else Step(None, "it is done again after a pause")
         case "interrupted":
             return Step(End.INTERRUPTED, "interrupted by Ctrl-C")
         case "terminated":

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ralph.loop.waits import Wait
-    from ralph.runners.stop import StopSwitch
+    from ralph.runners.stop import StopKind
 
 _STEP = 1.0
 
 
-def hold(wait: Wait, stop: StopSwitch, show: Callable[[float], None]) -> None:
+class Waiter(Protocol):
+    """Who sleeps for us."""
+
+    @property
+    def kind(self) -> StopKind | None: ...
+    def wait(self, seconds: float, /) -> bool: ...
+
+
+def hold(wait: Wait, stop: Waiter, show: Callable[[float], None]) -> None:
     """Returns when the time has come or a stop was asked for. `show` is given the seconds that are left.
 
     Both clocks are looked at: one stands still while a computer sleeps, the other may be set back.

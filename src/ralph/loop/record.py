@@ -75,6 +75,8 @@ class Recorder:
         self.looks_like_rtf1 = False
         self._plain = adapter.name == "plain"
         self.on_tick: Callable[[], None] = lambda: None
+        #: why the agent must be ended for a reason that lies outside of it
+        self.interruption: Callable[[], str | None] = lambda: None
         self.budget: tuple[Limits, Usage, float] | None = None
         self._over_since = 0.0
         self._topics = TopicReader()
@@ -117,6 +119,9 @@ class Recorder:
         self.on_tick()
 
     def stop_reason(self) -> str | None:
+        return self.interruption() or self._over_budget()
+
+    def _over_budget(self) -> str | None:
         if self.budget is None:
             return None
         limits, before, run_started = self.budget

@@ -204,6 +204,25 @@ def wait(pause: Wait, now: float) -> Meta:
     )
 
 
+def paused(go_on: str) -> Meta:
+    """The run is held until `go_on`, a command, is run."""
+    return Meta({"kind": Kind.PAUSE.value, "state": "paused", "go_on": go_on})
+
+
+def resumed(seconds: float) -> Meta:
+    return Meta({"kind": Kind.PAUSE.value, "state": "resumed", "seconds": round(seconds, 3)})
+
+
+def steer(state: str, text: str) -> Meta:
+    """A note of the user's has `arrived`, was `read` by an iteration that worked, or was `dropped`."""
+    return Meta({"kind": Kind.STEER.value, "state": state, "text": text})
+
+
+def resume_command(workdir: Path, run_id: str, *, alone: bool) -> str:
+    """What ends a pause, from where the user is. `alone`: no other run can be meant."""
+    return f"ralph resume{_from_here(workdir)}{'' if alone else f' {run_id}'}"
+
+
 def verify(check: Check, *, baseline: bool, note: str | None) -> Meta:
     fields = {
         "kind": Kind.VERIFY.value,
@@ -230,7 +249,7 @@ def run_end(
     summary = {
         "Why": step.reason,
         "Iterations": _iterations(facts["iterations"], facts["uncounted"]),
-        "Time": format_duration(facts["seconds"]),
+        "Time": format_duration(facts["seconds"]) + _paused(facts["paused"]),
         "Tokens": "unknown"
         if tokens is None
         else describe_usage(msgspec.structs.replace(usage, cost_usd=None)) + partly,
@@ -256,8 +275,16 @@ def run_end(
     )
 
 
+def _paused(seconds: float) -> str:
+    return f" (and {format_duration(seconds)} paused)" if seconds else ""
+
+
 def _iterations(number: int, uncounted: int) -> str:
-    return f"{number} ({uncounted} not counted: a limit of the provider, or cut short)" if uncounted else str(number)
+    return (
+        f"{number} ({uncounted} not counted: a limit of the provider, a pause, or cut short)"
+        if uncounted
+        else str(number)
+    )
 
 
 def _files(changes: Changes | None) -> str:

@@ -11,10 +11,12 @@ import msgspec
 
 from ralph import trust
 from ralph.errors import SCARCE, RalphError, RunError, UsageError
+from ralph.journal.requests import Requests
 from ralph.launch import SessionMode
 from ralph.loop import breaker, costs, progress, report, resume, waits
 from ralph.loop.calls import Calls
-from ralph.loop.decide import EXIT_CODES, End, Facts, Policy, Step, decide, is_failure, too_late
+from ralph.loop.control import STOPPED, Control
+from ralph.loop.decide import EXIT_CODES, PAUSED, End, Facts, Policy, Step, decide, is_failure, too_late
 from ralph.loop.gates import Gates
 from ralph.loop.judge import Outcome, Verdict, judge
 from ralph.loop.limits import Limits, used_up
@@ -107,6 +109,9 @@ class Loop:
         self._random = random.Random(journal.paths.run_id)
         self._take_turn(0)
         self.gates = Gates(plan, supervisor, self.emit, self._show_check, past.first if past else None)
+        self._go_on_by = report.resume_command(plan.workdir, journal.paths.run_id, alone=settings.exclusive)
+        requests = Requests(journal.paths)
+        self.control = Control(requests, stop, self.emit, self._show_pause, self._held_for, self._go_on_by)
         if past is not None:
             self.gates.baseline = past.baseline
             self.gates.notes = list(self.state.notes)
@@ -122,7 +127,8 @@ class Loop:
                 step = self._stopped()
             gc.freeze()  # what is there now stays: looking through it for cycles would be most of the work
             while step is None:
-                step = self._iterate()
+                self.control.wait(0)
+                step = self._stopped() or self._iterate()
                 gc.collect()  # an adapter is full of them, and may remember much: one of a night must not wait for more
         except RalphError as error:
             step = Step(End.FAILED, str(error))  # the run has begun: how it ended belongs into its journal
@@ -180,11 +186,15 @@ class Loop:
         state.iteration += 1
         notes = list(self.gates.notes)
         finished = self._run_agent()
+        if finished is None:
+            state.iteration -= 1
+            return self._stopped()
         verdict = finished.verdict
         trespass = self.gates.trespass(finished.changes)
-        rejected = (trespass or self.gates.reject()) if verdict.completed else None
+        rejected = (trespass or self.control.unread() or self.gates.reject()) if verdict.completed else None
         limit = self._limit(finished)
-        by_user = finished.ended.kind is EndKind.STOPPED and self.stop.kind is not None
+        stopped = finished.ended.kind is EndKind.STOPPED
+        by_user = stopped and (self.stop.kind is not None or finished.ended.reason == PAUSED)
         counted = limit is None and not by_user
         if counted:
             state.failures = state.failures + 1 if is_failure(verdict, trespass) else 0
@@ -212,9 +222,10 @@ class Loop:
             breaker=state.breaker,
             denials_in_a_row=state.denials,
         )
-        step = self._stopped() or decide(facts, self.policy)
+        step = self._stopped() or self.control.finish(decide(facts, self.policy))
         standing = self._standing(step.wait)
         self.emit([report.iteration_end(finished, step, self._capabilities, standing, counted=counted)])
+        self.control.consumed(verdict)
         return self._between(step)
 
     def _limit(self, finished: Finished) -> waits.Limit | None:
@@ -261,7 +272,7 @@ class Loop:
             self._hold(slot)
         pause = self.plan.settings.sleep - (time.monotonic() - began)
         if pause > 0:
-            self.stop.wait(pause)
+            self.control.wait(pause)
         if self._stopped() is None and self.ask is not None:
             match self.ask():
                 case "stop":
@@ -272,7 +283,7 @@ class Loop:
 
     def _hold(self, wait: waits.Wait) -> None:
         self.emit([report.wait(wait, time.time())])
-        hold(wait, self.stop, lambda left: self._show_wait(wait.why, left))
+        hold(wait, self.control, lambda left: self._show_wait(wait.why, left))
 
     def _stopped(self) -> Step | None:
         match self.stop.kind:
@@ -280,17 +291,22 @@ class Loop:
                 return Step(End.INTERRUPTED, "interrupted by Ctrl-C")
             case StopKind.TERMINATED:
                 return Step(End.TERMINATED, "terminated by a signal")
+            case StopKind.STOPPED:
+                return Step(End.STOPPED, STOPPED)
             case None:
                 return None
 
     # -- one iteration
 
-    def _run_agent(self) -> Finished:
+    def _run_agent(self) -> Finished | None:
+        """None if it was stopped before there was a prompt."""
         if not self.plan.workdir.is_dir():
             raise RunError(f"the working directory is gone: {self.plan.workdir}")
         launcher = self.plan.launcher
         base = self._read_prompt()
-        text = self._with_notes(launcher.render(base) if launcher else base)
+        if base is None:
+            return None
+        text = self.control.begin(self._with_notes(launcher.render(base) if launcher else base))
         before = progress.take(self.plan.workdir)
         prompt_file, *raw = self.journal.begin_iteration(self.state.iteration, text.encode("utf-8", "surrogateescape"))
         start = report.iteration_start(
@@ -307,6 +323,7 @@ class Loop:
         seen = Observation(reader or self.markers, self.cost_of, told)
         recorder = Recorder(adapter, seen, (raw[0], raw[1]), self.emit, pty=self._pty)
         recorder.budget = (self.limits, self.state.usage, self.started)
+        recorder.interruption = self.control.interruption
         recorder.on_tick = lambda: self._tick(recorder)
         launch = self.plan.launch(text, prompt_file, ticket.session, resume=ticket.resume)
         environment = self._child_env(prompt_file) | launch.env
@@ -340,15 +357,15 @@ class Loop:
             self.state.iteration, verdict, ended, seen, progress.compare(before, progress.take(self.plan.workdir))
         )
 
-    def _read_prompt(self) -> str:
-        """Again each time. An editor may be saving it: a moment's absence is forgiven."""
+    def _read_prompt(self) -> str | None:
+        """Again each time. An editor may be saving it: a moment's absence is forgiven. None: the run was stopped."""
         for _ in range(10):
             try:
                 return self.prompt.read()
             except UsageError as error:
                 failure = error
                 if self.stop.wait(0.2):
-                    break
+                    return None
         raise RunError(f"iteration {self.state.iteration} cannot start: {failure}")
 
     def _with_notes(self, prompt: str) -> str:
@@ -435,6 +452,14 @@ class Loop:
             Status(self.state.iteration, self._maximum, now, left, None, None, 0, None, waiting=self._safe(why))
         )
 
+    def _show_pause(self, since: float) -> None:
+        now = time.monotonic() - self.started - since
+        by = self._go_on_by
+        self.screen.status(Status(self.state.iteration, self._maximum, now, since, None, None, 0, None, paused=by))
+
+    def _held_for(self, seconds: float) -> None:
+        self.started += seconds  # a pause is no run time
+
     @property
     def _maximum(self) -> int:
         """The number that the last iteration can have: those that ran into limits do not count."""
@@ -452,10 +477,13 @@ class Loop:
             "iterations": self.state.iteration,
             "uncounted": self.state.uncounted,
             "seconds": time.monotonic() - self.started,
+            "paused": self.control.paused,
             "usage": self.state.usage,
             "usage_missing": self.state.usage_missing,
             "costs": self.state.costs,
         }
+        for text in self.control.left():
+            self.note(f"no iteration that worked has read this note: {text.strip()}")
         code = EXIT_CODES[step.end]
         self.emit([report.run_end(step, code, facts, changes, self.journal.paths, self.plan.workdir)])
         return code

@@ -197,6 +197,7 @@ class _Run:
                     self._serve(key)
                 now = time.monotonic()
                 if now >= next_tick:
+                    self.stop.look()
                     self.sink.tick()
                     next_tick = now + self.tick
                 self._decide(now)

@@ -28,6 +28,8 @@ class Kind(StrEnum):
     ITERATION_END = "iteration_end"
     VERIFY = "verify"
     WAIT = "wait"
+    PAUSE = "pause"
+    STEER = "steer"
     NOTICE = "notice"
     RUN_END = "run_end"
     VERDICT = "verdict"
@@ -43,6 +45,8 @@ OURS = frozenset(
         Kind.ITERATION_END,
         Kind.VERIFY,
         Kind.WAIT,
+        Kind.PAUSE,
+        Kind.STEER,
         Kind.NOTICE,
         Kind.RUN_END,
         Kind.EVENT,

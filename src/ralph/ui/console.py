@@ -28,6 +28,7 @@ _COLOURS = {
     "ACTIONS": "34",
     "REPORT": "34",
     "VERIFY": "32",
+    "STEER": "35",
     "RALPH": "1",
     "HEAD": "1;7",
 }
@@ -136,6 +137,8 @@ def status_text(status: Status) -> str:
     parts = [f"iteration {status.iteration}{of}", format_duration(status.elapsed)]
     if status.checking:
         return f"{safe(f'checking: {status.checking}')} · {format_duration(status.silent)} · run {parts[1]}"
+    if status.paused:
+        return f"paused for {format_duration(status.silent)} · run {parts[1]} · `{safe(status.paused)}` lets it go on"
     if status.waiting:
         return f"waiting {format_duration(status.silent)} · run {parts[1]} · {safe(status.waiting)}"
     parts.append(f"last output {format_duration(status.silent)} ago")

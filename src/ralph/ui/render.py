@@ -123,6 +123,12 @@ def _meta(fields: dict[str, Any]) -> list[tuple[str, str]]:
             return [
                 ("RALPH", f"waiting {_time(fields.get('seconds'))}, until {fields.get('at')} ({fields.get('why')})")
             ]
+        case Kind.PAUSE:
+            if fields.get("state") == "paused":
+                return [("RALPH", f"paused; in another terminal, `{fields.get('go_on')}` lets it go on")]
+            return [("RALPH", f"going on after a pause of {_time(fields.get('seconds'))}")]
+        case Kind.STEER:
+            return _steer(fields)
         case Kind.RUN_END:
             return _run_end(fields)
         case Kind.VERDICT:
@@ -176,6 +182,18 @@ def _iteration_end(fields: dict[str, Any]) -> list[tuple[str, str]]:
     lines.append(("RALPH", " · ".join(facts)))
     lines.append(("RALPH", f"→ {fields.get('next')}"))
     return lines
+
+
+def _steer(fields: dict[str, Any]) -> list[tuple[str, str]]:
+    match fields.get("state"):
+        case "arrived":
+            what = "for the next prompt"
+        case "read":
+            what = "was read, and is done with"
+        case _:
+            what = "was dropped"
+    first, *more = str(fields.get("text")).strip().split("\n")
+    return [("STEER", f"note {what}: {first}{f' … ({len(more)} more lines)' if more else ''}")]
 
 
 def _verify(fields: dict[str, Any]) -> list[tuple[str, str]]:

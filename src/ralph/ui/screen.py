@@ -29,6 +29,8 @@ class Status(msgspec.Struct, frozen=True):
     checking: str | None = None
     #: why nothing is done for a time; then `silent` is what is left of it
     waiting: str | None = None
+    #: the command that ends a pause; then `silent` is how long it has been going on
+    paused: str | None = None
 
 
 class Screen(Protocol):

@@ -1,0 +1,233 @@
+"""`ralph stop`, `ralph pause`, `ralph resume`, `ralph steer`: to a run that goes on, from another terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ralph.cli.run import working_directory
+from ralph.config.durations import format_duration, parse_duration
+from ralph.errors import RunError, UsageError
+from ralph.journal import reader
+from ralph.journal.alive import is_alive
+from ralph.journal.condition import Condition, condition, going, is_held
+from ralph.journal.requests import Requests, Stop
+from ralph.ui.render import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ralph.journal.layout import RunPaths, StatePaths
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+_cwd = click.option("--cwd", envvar="RALPH_CWD", metavar="DIR", help="Where the run goes on, if not here.")
+_run = click.argument("run", required=False)
+
+#: How long `ralph stop` waits for an iteration to be finished.
+_PATIENCE = 60.0
+#: What an end takes beyond the grace.
+_MARGIN = 30.0
+#: In this time a run that has no iteration under way has reacted.
+_SOON = 0.7
+_STEP = 0.05
+
+
+@click.command("stop", context_settings=_HELP)
+@_run
+@click.option("--now", is_flag=True, help="End the agent now, with its grace; asked for twice: at once.")
+@click.option("--wait", "patience", metavar="TIME", help="How long to wait for the end [default: 1m].")
+@click.option("--no-wait", is_flag=True, help="Ask for it, and do not wait for the end.")
+@_cwd
+def stop_command(run: str | None, now: bool, patience: str | None, no_wait: bool, cwd: str | None) -> None:
+    """End a run: the one that goes on here, or RUN (its id or the beginning of it).
+
+    The iteration that is under way is finished first, unless you say --now. The run writes its summary and
+    exits with 130.
+
+    Exit codes: 0 the run has ended (or, with --no-wait, was asked to), 1 it has not ended in this time (the
+    request stands), 64 there is no such run.
+    """
+    limit = _seconds(patience) if patience is not None else None
+    paths = _find(run, cwd)
+    asked = Requests(paths).ask_stop(now=now)
+    if no_wait:
+        click.echo(f"run {paths.run_id} was asked to end {_when(asked, paths)}")
+        return
+    if limit is None:
+        limit = _PATIENCE if asked is Stop.FINISH else _grace(paths) + _MARGIN
+    if not _until(lambda: not is_alive(paths), min(limit, _SOON)):
+        click.echo(f"run {paths.run_id} ends {_when(asked, paths)} …", err=True)
+        if not _until(lambda: not is_alive(paths), limit - _SOON):
+            how = "`ralph stop --now` would not wait for it" if asked is Stop.FINISH else "asked again, it ends at once"
+            raise RunError(f"run {paths.run_id} has not ended in {format_duration(limit)}; it still will. {how}")
+    click.echo(safe(_ended(paths)))
+
+
+@click.command("pause", context_settings=_HELP)
+@_run
+@click.option("--now", is_flag=True, help="End the agent now; its iteration does not count, and is done again.")
+@_cwd
+def pause_command(run: str | None, now: bool, cwd: str | None) -> None:
+    """Hold a run after the iteration that is under way: the one that goes on here, or RUN.
+
+    `ralph resume` lets it go on. The time in between does not count for --max-runtime.
+    """
+    paths = _find(run, cwd)
+    if is_held(paths):
+        click.echo(f"run {paths.run_id} is paused already; `ralph resume` lets it go on")
+        return
+    Requests(paths).ask_pause(now=now)
+    limit = _grace(paths) + _MARGIN if now else _SOON
+    if _until(lambda: is_held(paths) or not is_alive(paths), limit):
+        if not is_held(paths):
+            raise UsageError(_ended(paths))
+        click.echo(f"run {paths.run_id} is paused; `ralph resume` lets it go on")
+    else:
+        click.echo(
+            f"run {paths.run_id} pauses after iteration {_iteration(paths)} (--now would not wait for it); "
+            "`ralph resume` calls it off, or lets it go on then"
+        )
+
+
+@click.command("resume", context_settings=_HELP)
+@_run
+@_cwd
+def resume_command(run: str | None, cwd: str | None) -> None:
+    """Let a paused run go on: the one that is here, or RUN.
+
+    A run that has ended or died is gone on with by `ralph run --resume`.
+    """
+    state = reader.find_state(working_directory(cwd))
+    paths = going(state, run if run is not None else _only_paused(state))
+    held = is_held(paths)
+    if not Requests(paths).end_pause() and not held:
+        raise UsageError(f"run {paths.run_id} is not paused: it is going on")
+    if not held:
+        click.echo(f"run {paths.run_id} was not paused yet; it will not be")
+    elif _until(lambda: not is_held(paths) or not is_alive(paths), _MARGIN):
+        click.echo(f"run {paths.run_id} goes on")
+    else:
+        raise RunError(f"run {paths.run_id} has not gone on in {format_duration(_MARGIN)}")
+
+
+@click.command("steer", context_settings=_HELP)
+@click.argument("words", nargs=-1, metavar="[RUN] TEXT...")
+@click.option("--run", "run", metavar="RUN", help="The run that is meant, if its id is not the first word.")
+@click.option("--list", "as_list", is_flag=True, help="Show the notes that wait.")
+@click.option("--clear", is_flag=True, help="Drop the notes that wait.")
+@_cwd
+def steer_command(words: tuple[str, ...], run: str | None, as_list: bool, clear: bool, cwd: str | None) -> None:
+    """Put a note in front of the next prompt of the run that goes on here, or of RUN.
+
+    TEXT is one or more words; - reads it from stdin. A note stays until an iteration that had it in its prompt has
+    worked; those that come while an iteration is under way are for the next one.
+
+    \b
+    ralph steer "Leave the old parser alone"
+    ralph steer - < review.txt
+    ralph steer --list
+    """
+    state = reader.find_state(working_directory(cwd))
+    name, text = (run, list(words)) if run is not None else _split(state, words, alone=as_list or clear)
+    if as_list or clear:
+        if text or (as_list and clear):
+            raise UsageError("--list and --clear stand alone, at most with a RUN")
+        requests = Requests(reader.find_run(state, name) if name is not None else going(state, None))
+        notes = requests.notes()
+        if clear:
+            requests.drop([note.name for note in notes])
+            click.echo(f"{_count(len(notes))} dropped")
+            return
+        for number, note in enumerate(notes, 1):
+            click.echo("\n   ".join(safe(line) for line in f"{number}. {note.text.strip()}".split("\n")))
+        if not notes:
+            click.echo("no notes wait", err=True)
+        return
+    body = sys.stdin.buffer.read().decode("utf-8", "replace") if text == ["-"] else " ".join(text)
+    body = body.encode("utf-8", "replace").decode().replace("\0", "�")
+    if not body.strip():
+        raise UsageError('there is no note: say what the agent should know, as in `ralph steer "Leave the API alone"`')
+    paths = going(state, name)
+    Requests(paths).add_note(body)
+    where = "when it goes on" if condition(paths) is Condition.PAUSED else f"after iteration {_iteration(paths)}"
+    click.echo(f"noted: it will stand in front of the next prompt of run {paths.run_id}, {where}")
+
+
+def _split(state: StatePaths, words: tuple[str, ...], *, alone: bool) -> tuple[str | None, list[str]]:
+    """A first word that is a run's id, or begins one as no other word does, is meant as such."""
+    if not words:
+        return None, []
+    first, *rest = words
+    known = any(paths.run_id.startswith(first) for paths in reader.list_runs(state))
+    if (rest or alone) and (alone or (known and len(first) >= _LIKE_AN_ID and first[:8].isdigit())):
+        return first, rest
+    return None, list(words)
+
+
+#: `20261115`: a shorter number may begin a sentence.
+_LIKE_AN_ID = 8
+
+
+def _find(run: str | None, cwd: str | None) -> RunPaths:
+    return going(reader.find_state(working_directory(cwd)), run)
+
+
+def _only_paused(state: StatePaths) -> str | None:
+    """Among several runs, the one that can be meant."""
+    from ralph.journal.alive import living
+
+    paused = [paths.run_id for paths in living(state) if is_held(paths)]
+    return paused[0] if len(paused) == 1 else None
+
+
+def _until(condition: Callable[[], bool], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(_STEP)
+    return True
+
+
+def _when(asked: Stop, paths: RunPaths) -> str:
+    match asked:
+        case Stop.FINISH:
+            return f"after iteration {_iteration(paths)}"
+        case Stop.NOW:
+            return f"now (its agent gets {format_duration(_grace(paths))} to end by itself)"
+        case Stop.AT_ONCE:
+            return "at once"
+
+
+def _ended(paths: RunPaths) -> str:
+    end: dict[str, Any] | None = reader.run_end(paths)
+    if end is None:
+        return f"run {paths.run_id} has died without a summary; `ralph run --resume {paths.run_id}` goes on with it"
+    how, code = str(end.get("end")).replace("_", " "), end.get("exit_code")
+    iterations = end.get("iterations")
+    count = "1 iteration" if iterations == 1 else f"{iterations} iterations"
+    return f"run {paths.run_id} has ended: {how} after {count} (exit code {code}): {end.get('reason')}"
+
+
+def _grace(paths: RunPaths) -> float:
+    settings = reader.run_facts(paths).get("settings")
+    grace = settings.get("grace") if isinstance(settings, dict) else None
+    return float(grace) if isinstance(grace, int | float) else 5.0
+
+
+def _iteration(paths: RunPaths) -> int:
+    return max(1, sum(1 for _ in (paths.root / "iterations").glob("[0-9]*")))
+
+
+def _count(notes: int) -> str:
+    return "1 note" if notes == 1 else f"{notes} notes"
+
+
+def _seconds(text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise UsageError(f"--wait: {error}") from None

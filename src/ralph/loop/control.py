@@ -1,0 +1,189 @@
+"""What other terminals ask of a run that goes on: stop, pause, and notes for the next prompt."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from ralph.journal.requests import Note, Pause, Requests, Stop
+from ralph.loop import report
+from ralph.loop.decide import PAUSED, End, Step
+from ralph.loop.judge import Outcome
+from ralph.transcripts import meta
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ralph.loop.judge import Verdict
+    from ralph.runners.stop import StopKind, StopSwitch
+    from ralph.transcripts.events import TranscriptEvent
+
+_STEP = 1.0
+
+STOPPED = "it was asked for with `ralph stop`"
+
+
+def ends_now(asked: Stop | None, *, working: bool) -> bool:
+    """Whether a request is due. Between iterations there is nothing that could be finished first."""
+    return asked is not None and (asked is not Stop.FINISH or not working)
+
+
+def with_notes(notes: list[Note], prompt: str) -> str:
+    """The user's words in front of a prompt, oldest first."""
+    if not notes:
+        return prompt
+    words = "\n\n".join(note.text.strip() for note in notes)
+    return f"<user-notes>\n{words}\n</user-notes>\n\n{prompt}"
+
+
+def unread(notes: list[Note]) -> str | None:
+    """Why the work is not done, whatever the agent says: the user has asked for something that it has not seen."""
+    match len(notes):
+        case 0:
+            return None
+        case 1:
+            return "the agent says it is complete, but a note came in the meantime (ralph steer)"
+        case count:
+            return f"the agent says it is complete, but {count} notes came in the meantime (ralph steer)"
+
+
+class Control:
+    """The loop's side. `look` is called on every tick and whenever the bell rings; all else acts on what it saw."""
+
+    def __init__(
+        self,
+        requests: Requests,
+        switch: StopSwitch,
+        emit: Callable[[list[TranscriptEvent]], None],
+        show: Callable[[float], None],
+        held: Callable[[float], None],
+        go_on: str,
+    ) -> None:
+        """`show` is told how long a pause has been going on, `held` how long it was; `go_on` is what ends it."""
+        self._requests = requests
+        self._switch = switch
+        self._emit = emit
+        self._show = show
+        self._held = held
+        self._go_on = go_on
+        self._working = False
+        self._stop: Stop | None = None
+        self._pause: Pause | None = None
+        self._waiting: dict[str, Note] = {}
+        self._given: list[Note] = []
+        #: seconds
+        self.paused = 0.0
+        switch.look = self.look
+
+    # -- seeing
+
+    def look(self) -> None:
+        stop, self._stop = self._stop, self._requests.stop()
+        if self._stop is not None and self._stop is not stop and self._working:
+            self._say(
+                "ralph stop: the run ends after this iteration (`ralph stop --now` ends it now)"
+                if self._stop is Stop.FINISH
+                else "ralph stop --now: the agent is ended"
+            )
+        if ends_now(self._stop, working=self._working):
+            self._switch.ask(urgent=self._stop is Stop.AT_ONCE)
+        before, self._pause = self._pause, self._requests.pause()
+        if self._working and self._pause is not before:
+            self._say(_pause_asked(self._pause))
+        self._look_for_notes()
+
+    def _look_for_notes(self) -> None:
+        found = {note.name: note for note in self._requests.notes(self._waiting)}
+        new = [note for name, note in found.items() if name not in self._waiting]
+        gone = [note for name, note in self._waiting.items() if name not in found]
+        self._waiting = found
+        if new or gone:
+            events: list[TranscriptEvent] = [report.steer("arrived", note.text) for note in new]
+            self._emit([*events, *(report.steer("dropped", note.text) for note in gone)])
+
+    @property
+    def pausing(self) -> bool:
+        return self._pause is not None
+
+    def interruption(self) -> str | None:
+        """Why the agent that runs now must be ended, if it must."""
+        return PAUSED if self._pause is Pause.NOW else None
+
+    # -- an iteration
+
+    def begin(self, prompt: str) -> str:
+        """The prompt with the notes in front of it; what comes from now on is for the next one."""
+        self.look()
+        self._given = list(self._waiting.values())
+        self._working = True
+        return with_notes(self._given, prompt)
+
+    def unread(self) -> str | None:
+        self.look()
+        return unread([note for note in self._waiting.values() if note not in self._given])
+
+    def finish(self, step: Step) -> Step:
+        """What was decided, or the end that somebody asked for."""
+        self.look()
+        self._working = False
+        if step.end is None and self._stop is not None:
+            return Step(End.STOPPED, STOPPED)
+        return step
+
+    def consumed(self, verdict: Verdict) -> None:
+        """Notes that a good iteration has read are done with; others are in the next prompt again."""
+        given, self._given = self._given, []
+        if verdict.outcome is not Outcome.OK:
+            return
+        read = [note for note in given if note.name in self._waiting]
+        for note in read:
+            del self._waiting[note.name]
+        if read:  # in this order: after a crash in between, a note is read twice rather than never
+            self._emit([report.steer("read", note.text) for note in read])
+            self._requests.drop([note.name for note in read])
+
+    def left(self) -> list[str]:
+        """Notes that no iteration has worked on."""
+        return [note.text for note in self._waiting.values()]
+
+    # -- waiting
+
+    @property
+    def kind(self) -> StopKind | None:
+        return self._switch.kind
+
+    def wait(self, seconds: float) -> bool:
+        """Sleeps, and holds the run in between if somebody wants it paused; True if it must end."""
+        end = time.monotonic() + seconds
+        self.look()
+        while True:
+            if self.pausing and self.kind is None:
+                self._hold()
+            if self._switch.wait(end - time.monotonic(), lambda: self.pausing):
+                return True
+            if not self.pausing:
+                return False
+
+    def _hold(self) -> None:
+        began = time.monotonic()
+        self._emit([report.paused(self._go_on)])
+        while self.pausing and self.kind is None:
+            self._show(time.monotonic() - began)
+            self._switch.wait(_STEP, lambda: not self.pausing)
+        seconds = time.monotonic() - began
+        self.paused += seconds
+        self._held(seconds)
+        self._emit([report.resumed(seconds)])
+
+    def _say(self, text: str) -> None:
+        self._emit([meta.notice(text)])
+
+
+def _pause_asked(pause: Pause | None) -> str:
+    match pause:
+        case Pause.AFTER:
+            return "ralph pause: the run pauses after this iteration"
+        case Pause.NOW:
+            return "ralph pause --now: the agent is ended, and this iteration is done again later"
+        case None:
+            return "ralph resume: the pause is called off"
