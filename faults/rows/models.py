@@ -30,7 +30,7 @@ _EXPECTED = {
     "empty": "1 failed · empty",
 }
 _FLAGS = (
-    *("--on-limit", "stop", "--limit-retries", "1", "--max-failures", "1"),
+    *("--on-limit", "stop", "--max-failures", "1"),
     *("--idle-timeout", "45", "--wall-timeout", "100"),
 )
 _PRIVATE = ("ANTHROPIC_", "CLAUDE", "OPENAI_", "CODEX_")
@@ -59,7 +59,9 @@ def _with(agent: str, scenario: str) -> Callable[[Place], None]:
         with FakeModel(scenario, directory=at.repo) as model:
             for variable in [name for name in at.env if name.startswith(_PRIVATE)]:
                 del at.env[variable]
-            at.env |= {"PATH": real.path, "CLAUDE_CODE_MAX_RETRIES": "1"} | real.prepare(at.home, model.url)
+            at.env |= {"PATH": real.path, "CLAUDE_CODE_MAX_RETRIES": "1", "RALPH_LIMIT_RETRIES": "1"} | real.prepare(
+                at.home, model.url
+            )
             at.see(at.start("run", "--ui", "plain", "--agent", agent, *_FLAGS, "5").ended(240))
 
     return make

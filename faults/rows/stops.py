@@ -52,7 +52,6 @@ def sigkill_flood(at: Place) -> None:
     code = running.ended()
     tree.settle(10)  # what stands in the pipe is written to the journal even now
     at.see(code, torn=True)
-    at.lost = max(0, (at.lost or 0) - (1 << 18))  # the read that was under way
 
 
 @fault("SIGTERM of ralph", "143 terminated · interrupted; last word kept")

@@ -13,7 +13,7 @@ import pytest
 
 from ralph.errors import RunError
 from ralph.journal.layout import StatePaths
-from ralph.journal.writer import JournalWriter, new_run_id, prepare_state
+from ralph.journal.writer import JournalWriter, RawFile, new_run_id, prepare_state
 from ralph.transcripts.events import Meta, Tag, Text
 
 if TYPE_CHECKING:
@@ -202,3 +202,33 @@ def test_a_folder_that_a_kill_left_before_the_iterations_first_event_is_taken_ov
 
 def test_state_paths_are_below_the_working_directory(tmp_path: Path) -> None:
     assert StatePaths(tmp_path).runs == tmp_path / ".ralph" / "runs"
+
+
+def test_a_raw_file_takes_what_a_pipe_holds_and_gives_it_back(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    raw = RawFile(tmp_path / "raw")
+    with pytest.raises(BlockingIOError):
+        raw.take(read, 100)
+    os.write(write, b"one\0" * 10)
+    assert raw.take(read, 24) == b"one\0" * 6
+    os.write(write, b"two\xff")
+    assert raw.take(read, 100) == b"one\0" * 4 + b"two\xff"
+    os.close(write)
+    assert raw.take(read, 100) == b""
+    raw.write(b"by the other way")
+    raw.close()
+    os.close(read)
+    assert (tmp_path / "raw").read_bytes() == b"one\0" * 10 + b"two\xff" + b"by the other way"
+
+
+def test_a_raw_file_can_do_without_the_kernels_help(tmp_path: Path) -> None:
+    """It moves nothing out of a file that is neither a pipe nor empty into this one."""
+    source = tmp_path / "source"
+    source.write_bytes(b"a few bytes")
+    raw = RawFile(tmp_path / "raw")
+    with source.open("rb") as file:
+        assert raw.take(file.fileno(), 5) == b"a few"
+        assert raw.take(file.fileno(), 100) == b" bytes"
+    raw.close()
+    assert (tmp_path / "raw").read_bytes() == b"a few bytes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import time
@@ -32,10 +33,10 @@ def new_run_id(now: float) -> str:
 class Appender:
     """An append-only file without a buffer of its own; a short write or a full disk is an error, not a loss."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, how: int = os.O_WRONLY | os.O_CREAT | os.O_APPEND) -> None:
         self._path = path
         try:
-            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            self._fd = os.open(path, how, 0o600)
         except OSError as error:
             raise _journal_error(path, error) from None
 
@@ -54,10 +55,42 @@ class Appender:
                     os.ftruncate(self._fd, os.fstat(self._fd).st_size - (len(data) - len(view)))
             raise _journal_error(self._path, error) from None
 
+    def take(self, source: int, size: int) -> bytes:
+        """What a pipe holds, at most so much, after it was written here; nothing when all its writers are gone."""
+        data = os.read(source, size)
+        self.write(data)
+        return data
+
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+class RawFile(Appender):
+    """For what comes out of a pipe."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, os.O_RDWR | os.O_CREAT)  # the kernel moves nothing into one with O_APPEND
+        self._size = os.lseek(self._fd, 0, os.SEEK_END)
+        self._moves = hasattr(os, "splice")
+
+    def take(self, source: int, size: int) -> bytes:
+        """The kernel moves it, so that each byte is in the pipe or in the file at any moment: between a read and a
+        write a SIGKILL would lose it."""
+        if self._moves:
+            try:
+                count = os.splice(source, self._fd, size, flags=os.SPLICE_F_NONBLOCK)
+            except BlockingIOError:
+                raise
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise _journal_error(self._path, error) from None
+                self._moves = False  # this file system, or this system, cannot do it
+            else:
+                self._size += count
+                return os.pread(self._fd, count, self._size - count)
+        return super().take(source, size)
 
 
 class RedactedAppender(Appender):
@@ -187,7 +220,7 @@ class JournalWriter:
         out, err = folder / "stdout.raw", folder / "stderr.raw"
         if self._redact:
             return prompt_file, RedactedAppender(out, self.masker), RedactedAppender(err, self.masker)
-        return prompt_file, Appender(out), Appender(err)
+        return prompt_file, RawFile(out), RawFile(err)
 
     @property
     def redacts(self) -> bool:

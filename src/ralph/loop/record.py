@@ -61,10 +61,13 @@ class Recorder:
         emit: Callable[[list[TranscriptEvent]], None],
         *,
         pty: bool = False,
+        stored: bool = False,
     ) -> None:
+        """`stored`: the runner writes the raw files."""
         self.adapter = adapter
         self.observation = observation
         self._raw_out, self._raw_err = raw
+        self._stored = stored
         self._emit = emit
         self._pty = pty
         self._out = LineFramer()
@@ -83,7 +86,8 @@ class Recorder:
         self._aside: tuple[LineFramer, Callable[[str], list[TranscriptEvent]]] | None = None
 
     def stdout(self, chunk: bytes) -> None:
-        self._raw_out.write(chunk)
+        if not self._stored:
+            self._raw_out.write(chunk)
         self.bytes_out += len(chunk)
         self.last_output = time.monotonic()
         if self._plain and _RTF1 in chunk:
@@ -93,7 +97,8 @@ class Recorder:
             self._take(self.adapter.feed_lines(self._clean(lines)))
 
     def stderr(self, chunk: bytes) -> None:
-        self._raw_err.write(chunk)
+        if not self._stored:
+            self._raw_err.write(chunk)
         self.bytes_err += len(chunk)
         self.last_output = time.monotonic()
         lines = self._err.feed(chunk)

@@ -321,14 +321,14 @@ class Loop:
         ticket = self.sessions.next()
         told = self.sessions.told if ticket.resume and usage_is_cumulative(self.plan) else None
         seen = Observation(reader or self.markers, self.cost_of, told)
-        recorder = Recorder(adapter, seen, (raw[0], raw[1]), self.emit, pty=self._pty)
+        recorder = Recorder(adapter, seen, (raw[0], raw[1]), self.emit, pty=self._pty, stored=not self.journal.redacts)
         recorder.budget = (self.limits, self.state.usage, self.started)
         recorder.interruption = self.control.interruption
         recorder.on_tick = lambda: self._tick(recorder)
         launch = self.plan.launch(text, prompt_file, ticket.session, resume=ticket.resume)
         environment = self._child_env(prompt_file) | launch.env
         aside = recorder.listen(launcher.aside) if launcher and launch.aside else None
-        files = None if self.journal.redacts else (raw[0].fileno(), raw[1].fileno())  # nobody else would mask them
+        files = None if self.journal.redacts else (raw[0], raw[1])  # nobody else would mask what is rescued
         command = Command(launch.argv, environment, str(self.plan.workdir), launch.stdin, self._pty, aside, files)
         try:
             ended = self.supervisor.run(command, recorder, self.deadlines)

@@ -11,11 +11,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+class Store(Protocol):
+    """A file for a stream."""
+
+    def fileno(self) -> int: ...
+    def write(self, data: bytes) -> None: ...
+    def take(self, source: int, size: int) -> bytes:
+        """Moves what a pipe holds into the file and gives it back; BlockingIOError if that is nothing now."""
+
+
 class Command(msgspec.Struct, frozen=True):
     """What to run. `stdin` is written to it and closed; None is an empty stdin.
 
-    With `aside`, the command gets a descriptor 3, and `aside` what it writes there. `files` are descriptors of the
-    files that the sink writes stdout and stderr to: should ralph be killed, the rest is written there without it.
+    With `aside`, the command gets a descriptor 3, and `aside` what it writes there. `files` take stdout
+    and stderr before the sink sees them: should ralph be killed, the rest is written there without it.
     """
 
     argv: list[str]
@@ -24,7 +33,7 @@ class Command(msgspec.Struct, frozen=True):
     stdin: bytes | None = None
     pty: bool = False
     aside: Callable[[bytes], None] | None = None
-    files: tuple[int, int] | None = None
+    files: tuple[Store, Store] | None = None
 
 
 class Deadlines(msgspec.Struct, frozen=True):

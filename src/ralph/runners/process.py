@@ -236,7 +236,7 @@ class _Run:
         if self.command.files is None:
             return ()
         files = dict(zip(("stdout", "stderr"), self.command.files, strict=True))
-        return tuple(fd for read, name in self.outputs.items() if name in files for fd in (read, files[name]))
+        return tuple(fd for read, name in self.outputs.items() if name in files for fd in (read, files[name].fileno()))
 
     def _watch(self, fd: int, name: str) -> None:
         os.set_blocking(fd, False)
@@ -266,7 +266,7 @@ class _Run:
     def _read(self, fd: int) -> bool:
         """Reads once; False when there is nothing now or never again."""
         try:
-            chunk = os.read(fd, _READ_SIZE)
+            chunk = self._take(fd)
         except BlockingIOError:
             return False
         except OSError as error:
@@ -288,6 +288,17 @@ class _Run:
         elif self.command.aside is not None:
             self.command.aside(chunk)
         return True
+
+    def _take(self, fd: int) -> bytes:
+        """At most so much, written to its file if it has one."""
+        if self.command.files is None or self.outputs[fd] not in ("stdout", "stderr"):
+            return os.read(fd, _READ_SIZE)
+        file = self.command.files[self.outputs[fd] == "stderr"]
+        if not self.command.pty:
+            return file.take(fd, _READ_SIZE)
+        chunk = os.read(fd, _READ_SIZE)
+        file.write(chunk)
+        return chunk
 
     def _write(self) -> None:
         try:
