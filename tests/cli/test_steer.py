@@ -100,12 +100,17 @@ def test_one_that_nobody_has_read_is_told_at_the_end(ralph: Ralph, start: Start,
     assert "no iteration that worked has read this note: too late" in out
 
 
-def test_they_outlive_a_killed_ralph(ralph: Ralph, start: Start) -> None:
-    run = start(STEPS)
+def test_they_outlive_a_killed_ralph_and_are_read_when_the_run_goes_on(ralph: Ralph, start: Start, repo: Path) -> None:
+    run = start(STEPS, "2")
     run.says("at-1")
     ralph("steer", "do not forget")
     run.kill()
     assert ralph("steer", "--list", run.run_id).stdout == "1. do not forget\n"
+    go(repo, 2, 3)
+    assert ralph("run", "--resume", run.run_id).returncode == 2
+    assert run.outcomes == ["crashed", "ok", "ok"]
+    assert in_front(run.prompt(2)) == "<user-notes>\ndo not forget\n</user-notes>\n"
+    assert run.prompt(3) == "Do the work.\n"
 
 
 def test_stdin_is_taken_whole(repo: Path, start: Start) -> None:

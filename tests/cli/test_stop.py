@@ -165,6 +165,13 @@ def test_a_run_that_has_ended_is_a_mistake(ralph: Ralph, start: Start, command: 
         assert f"run {run.run_id} has ended (complete: " in ended.stderr
 
 
+def test_one_that_was_stopped_is_told_with_how_to_go_on(ralph: Ralph, start: Start) -> None:
+    run = start("echo x", "--sleep", "600")
+    run.reaches("iteration_end")
+    ralph("stop")
+    assert f"`ralph run --resume {run.run_id}`" in ralph("resume").stderr
+
+
 def test_an_unknown_run_is_a_mistake(ralph: Ralph, start: Start) -> None:
     start(f"echo '{MARK}'").ended()
     unknown = ralph("stop", "20010101")

@@ -60,4 +60,6 @@ def _not_going(paths: RunPaths) -> str:
     end = reader.run_end(paths)
     if end is None:
         return f"run {paths.run_id} has died; `ralph run --resume {paths.run_id}` goes on with it"
-    return f"run {paths.run_id} has ended ({str(end.get('end')).replace('_', ' ')}: {end.get('reason')})"
+    how = str(end.get("end"))
+    again = "" if how == "complete" else f"; `ralph run --resume {paths.run_id}` goes on with it"
+    return f"run {paths.run_id} has ended ({how.replace('_', ' ')}: {end.get('reason')}){again}"
