@@ -163,3 +163,10 @@ def check(adapter: str, pool: list[str], seed: int, begin: bool | None, prompt: 
         lines = rng.choices([*pool, *USUAL], k=rng.choice((1, 5, 20, 100)))
         chunks.append((rng.random() < 0.5 if begin is None else begin, lines))
     assert many_at_once(adapter, prompt, chunks) == one_by_one(adapter, prompt, chunks)
+
+
+def test_a_retry_after_the_tokens_is_one_among_many_lines_too() -> None:
+    chunks = [(True, [*CODEX, "tokens used", "12", "stream error: onnecting...; retrying 1/5 in 2s…", "word"])]
+    found = many_at_once("codex", None, chunks)
+    assert found == one_by_one("codex", None, chunks)
+    assert any(b'"retry"' in event for event in found[0])

@@ -24,6 +24,7 @@ NUMBER = re.compile(r"\d{1,3}(?:,\d{3})*\Z|\d+\Z")
 #: What the logging library of the CLI writes.
 TRACE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z +(?:ERROR|WARN|INFO|DEBUG|TRACE) \w+(?:::\w+)*", re.ASCII)
 NOTICE = ("ERROR: ", "warning: ", "deprecated: ", "mcp: ", "mcp startup: ", "hook: ", "model rerouted: ")
+_NOTICE_FIRST = frozenset(notice[0] for notice in NOTICE)
 PATCHED = re.compile(r"patch: (completed|failed|declined|in_progress)\Z")
 CHANGED = re.compile(r"[AMDR] \S")
 PATCH_END = re.compile(r"apply_patch\(.*\) exited (-?\d+)(?: in (\S.*))?:\Z")
@@ -35,6 +36,7 @@ _DIRECTORY = re.compile(r"(.*) in ((?:/|[A-Za-z]:[\\/]|~).*)\Z", re.DOTALL)
 _STATUS = re.compile(
     r"(.*?) (?:succeeded|exited (-?\d+)|(declined)|(in progress))(?: in (\d[\d.a-z ]*))?:\Z", re.DOTALL
 )
+_OK = ToolStatus.OK
 _TIME = re.compile(r"(?:(\d+)h ?)?(?:(\d+)m ?)?(?:([\d.]+)s)?\Z")
 #: From one quote to its partner, with what a backslash takes with it.
 _QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
@@ -73,12 +75,12 @@ def duration_ms(text: str | None) -> int | None:
 
 def read_status(line: str) -> tuple[str, Status] | None:
     """What stands before a status, and the status: ` succeeded in 3ms:`, ` exited 3 in 0ms:`, ` declined:`."""
-    if not line.endswith(":"):
+    if line[-1:] != ":":
         return None
     before, word, took = line.rpartition(" succeeded in ")
     # As nearly all are. Before it may stand a command that says the same, or worse.
-    if word and took[-3:] == "ms:" and took[:-3].isdecimal() and not _tells(before):
-        return before, Status(ToolStatus.OK, whole(took[:-3]))
+    if word and took[-3:] == "ms:" and took[:-3].isdecimal() and not (before and _tells(before)):
+        return before, Status(_OK, whole(took[:-3]))
     found = _STATUS.match(line)
     if not found:
         return None
@@ -91,7 +93,7 @@ def read_status(line: str) -> tuple[str, Status] | None:
 
 
 def _tells(text: str) -> bool:
-    return bool(text) and (" succeeded" in text or " exited" in text or " declined" in text or " in progress" in text)
+    return " succeeded" in text or " exited" in text or " declined" in text or " in progress" in text
 
 
 def quote_open(text: str) -> bool:
@@ -125,21 +127,27 @@ def divide(lines: list[str], *, blank_after_output: bool, limit: int | None = No
     What comes first is a command's output, or the prompt. `blank_after_output`: newer versions leave a blank line
     after output that ended with a newline. `limit`: so many lines of output were printed at most.
     """
-    found: list[int] = []
-    at = -1
-    for _ in range(lines.count("codex")):
-        at = lines.index("codex", at + 1)
-        if _may_speak(lines, at):
-            found.append(at)
-    if limit is not None:
-        found = [i for i in found if i <= limit]
-    if blank_after_output:
-        found = [i for i in found if i and not lines[i - 1].strip()] or found
-    words = found[-1] if found else len(lines)
+    words = _speaks_at(lines, blank_after_output, len(lines) if limit is None else limit) if "codex" in lines else -1
+    if words < 0:
+        words = len(lines)
     for i in range(words - 1, -1, -1):
         if lines[i][:2] == "**" and TITLE.match(lines[i]) and (i == 0 or not lines[i - 1].strip()):
             return i, words
     return words, words
+
+
+def _speaks_at(lines: list[str], blank_before: bool, limit: int) -> int:
+    """The last `codex` that may begin a message, if possible one after a blank line; -1 if there is none."""
+    at = found = blank = -1
+    for _ in range(lines.count("codex")):
+        at = lines.index("codex", at + 1)
+        if at > limit:
+            break
+        if _may_speak(lines, at):
+            found = at
+            if at and not lines[at - 1].strip():
+                blank = at
+    return blank if blank_before and blank >= 0 else found
 
 
 def _may_speak(lines: list[str], at: int) -> bool:
@@ -160,7 +168,8 @@ def trailer(lines: list[str]) -> tuple[int, int] | None:
 
 def is_notice(line: str) -> bool:
     """The CLI's own words, by how they begin."""
-    return line.startswith(NOTICE) or (line[:1].isdecimal() and TRACE.match(line) is not None)
+    first = line[:1]
+    return (first in _NOTICE_FIRST and line.startswith(NOTICE)) or (first.isdecimal() and TRACE.match(line) is not None)
 
 
 def notices_at(lines: list[str], *, blank_before: bool) -> int:

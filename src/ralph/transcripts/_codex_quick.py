@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ralph.transcripts._codex_blocks import NOTICE, read_command
+from ralph.transcripts._codex_blocks import NOTICE, Command, quote_open, read_command
 from ralph.transcripts._codex_text import HumanTranscript, Part
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from ralph.transcripts.base import Block
 
 _BEGIN = frozenset({"exec", "apply patch", "file update", "thinking"})
-_RETRY = ("Reconnecting", "Re-connecting")
+_RETRY = ("Reconnecting", "Re-connecting", "stream error: ")
 #: Lines that may be more than output: whole ones, how others begin, and by which character all of them are told.
 _NOT_OUTPUT = (_BEGIN, ("mcp: ", "ERROR: ", *_RETRY))
 #: The same for thoughts and words.
-_NOT_WORDS = (_BEGIN | {"codex", "tokens used"}, (*NOTICE, *_RETRY, "stream error: ", *"0123456789"))
+_NOT_WORDS = (_BEGIN | {"codex", "tokens used"}, (*NOTICE, *_RETRY, *"0123456789"))
 
 
 def _first(whole: frozenset[str], begin: tuple[str, ...]) -> frozenset[str]:
@@ -29,6 +29,8 @@ def _first(whole: frozenset[str], begin: tuple[str, ...]) -> frozenset[str]:
 
 _FIRST_OUTPUT, _FIRST_WORDS = _first(*_NOT_OUTPUT), _first(*_NOT_WORDS)
 
+#: A command of more lines is left to `feed`.
+_COMMAND = 20
 _THINK, _AI, _TOOL = Part.THINK, Part.AI, Part.TOOL
 _TAG_AI, _TAG_THINK = Tag.AI, Tag.THINK
 
@@ -36,7 +38,10 @@ _TAG_AI, _TAG_THINK = Tag.AI, Tag.THINK
 class QuickTranscript(HumanTranscript):
     """The same events as from `feed`, sooner."""
 
+    _escaped = False  # whether any line of the block holds escape sequences
+
     def feed_block(self, block: Block) -> None:
+        self._escaped = block.escaped()
         more = True
         while more and self._first is None and block.at < len(block.lines):
             part = self._part
@@ -51,7 +56,7 @@ class QuickTranscript(HumanTranscript):
         """What is held (a command's output, or what follows `tokens used`), and the line after it if it is usual."""
         whole, begin = _NOT_OUTPUT
         lines = block.ahead()
-        escaped, running = block.escaped(), bool(self._running)
+        escaped, running = self._escaped, bool(self._running)
         count = 0
         for line in lines:
             if line[:1] in _FIRST_OUTPUT and (line in whole or line.startswith(begin)):
@@ -72,7 +77,7 @@ class QuickTranscript(HumanTranscript):
         """Thoughts and words, until something else comes; and that if it is usual."""
         whole, begin = _NOT_WORDS
         lines = block.ahead()
-        escaped, running = block.escaped(), bool(self._running)
+        escaped, running = self._escaped, bool(self._running)
         speaks, anew = self._part is _AI, False
         tag = _TAG_AI if speaks else _TAG_THINK
         events: list[TranscriptEvent] = []
@@ -124,23 +129,34 @@ class QuickTranscript(HumanTranscript):
 
     def _command_follows(self, block: Block, at: int) -> bool:
         lines = block.lines
-        if at + 1 >= len(lines):
-            return False
-        after = lines[at + 1]
-        if block.escaped() and ("\x1b" in after or "\r" in after):
-            return False
-        command = read_command(after)
+        command, until = self._read_command(lines, at + 1)
         if command is None:
             return False
         events = self._start(command)
         self._previous = "exec"
-        block.take(at + 2, events)
-        if self._running and at + 2 < len(lines) and lines[at + 2][:1] == " ":
-            return self._maybe_ended(block, lines[at + 2])
+        block.take(until, events)
+        if self._running and until < len(lines) and lines[until][:1] == " ":
+            return self._maybe_ended(block, lines[until])
         return True
 
+    def _read_command(self, lines: list[str], start: int) -> tuple[Command | None, int]:
+        """The command that begins on this line, and where it ends; None if that is not clear soon."""
+        text = ""
+        for at in range(start, min(start + _COMMAND, len(lines))):
+            line = lines[at]
+            if self._escaped and ("\x1b" in line or "\r" in line):
+                break
+            text = f"{text}\n{line}" if at > start else line
+            if at == start or " in " in line or line[-1:] == ":":
+                command = read_command(text)
+                if command is not None:
+                    return command, at + 1
+                if at == start and not quote_open(text):
+                    break
+        return None, start
+
     def _maybe_ended(self, block: Block, line: str) -> bool:
-        if block.escaped() and ("\x1b" in line or "\r" in line):
+        if self._escaped and ("\x1b" in line or "\r" in line):
             return False
         events = self._ended(line)
         if events is None:

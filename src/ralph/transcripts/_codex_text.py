@@ -243,7 +243,8 @@ class HumanTranscript:
         self._count += 1
         self.error = None
         call = (f"call_{self._count}", name)
-        return [*events, ToolStart(ToolCall(call[0], name, given))], call
+        events.append(ToolStart(ToolCall(call[0], name, given)))
+        return events, call
 
     def _start(self, command: Command) -> list[TranscriptEvent]:
         events, call = self._new("shell", {"command": command.text, "cwd": command.directory})
