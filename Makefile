@@ -46,7 +46,7 @@ night: $(READY)  ## a night in fast motion: 300 iterations with limits, crashes,
 
 faults: $(READY) ## what goes wrong in a night, made to happen: fault, expected, seen; SHORT=1 for a minute's worth
 	$(if $(SHORT),,sh tools/realcli.sh claude codex)
-	$(BIN)/python -m faults $(if $(SHORT),--short) $(FAULTS)
+	$(BIN)/python -m faults $(if $(SHORT),--short) $(if $(FAULTS),"$(FAULTS)")
 
 faults-short:    ## the same in a minute or so, without the real CLIs
 	@$(MAKE) --no-print-directory faults SHORT=1

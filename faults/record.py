@@ -70,7 +70,7 @@ class Record:
         if len(self.metas("run_end")) > 1:
             wrong.append("the run ended twice")
         timed = [*self.metas("iteration_end"), *self.metas("run_end"), *self.metas("wait")]
-        wrong += [f"{m['kind']} took {m['seconds']} s" for m in timed if m["seconds"] < 0]
+        wrong += [f"{m['kind']} took {m['seconds']} s" for m in timed if m.get("seconds", 0) < 0]
         if self.root is not None and _is_locked(self.root.parent.parent / "lock"):
             wrong.append("the lock is still held")
         return wrong

@@ -7,6 +7,7 @@ import importlib
 #: In the order of the table.
 _MODULES = (
     "stops",
+    "controls",
     "processes",
     "output",
     "endings",
