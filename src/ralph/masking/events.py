@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _CUT = 4
 _REMEMBERED = 8
+#: What stands before a text of no characters.
+_EMPTY = b't":"'
 
 
 class EventMasker:
@@ -30,7 +32,7 @@ class EventMasker:
         # As JSON has them; without their first characters, which may have come with an event before.
         whole = {msgspec.json.encode(form)[1:-1] for value in masker.secrets for form in forms(value)}
         self._needles = [needle[min(_CUT - 1, len(needle) - 5) :] for needle in whole]
-        self._cuts = frozenset(v[i : i + _CUT] for v in masker.secrets for i in range(len(v) - _CUT))
+        self._cuts = frozenset(needle[i : i + _CUT] for needle in whole for i in range(len(needle) - _CUT))
         self._pieces = False
         self._joiner = Joiner(masker.finder, lambda event: masked_event(masker, event))
         self._before: deque[list[TranscriptEvent]] = deque(maxlen=_REMEMBERED)
@@ -76,17 +78,16 @@ class EventMasker:
         for needle in self._needles:
             if needle in lines:
                 return True
-        return self._pieces and self._may_be_cut(events)
+        return self._pieces and self._may_be_cut(lines)
 
-    def _may_be_cut(self, events: list[TranscriptEvent]) -> bool:
-        """Whether a text ends within what could be a secret that is known by its value, or is a scrap."""
-        cuts = self._cuts
-        for event in events:
-            if type(event) is Text or type(event) is ToolOutput:
-                end = event.text[-_CUT:]
-                if end in cuts or (len(end) < _CUT and end):
-                    return True
-        return False
+    def _may_be_cut(self, lines: bytes) -> bool:
+        """Whether a text ends within what could be a secret that is known by its value, or is a scrap: the text is
+        what a line of JSON ends with."""
+        texts = lines.split(b'"}\n')
+        texts.pop()  # behind the last one
+        ends = {text[-_CUT:] for text in texts}
+        ends.discard(_EMPTY)
+        return not ends.isdisjoint(self._cuts) or b'"' in b"".join(ends)
 
     def _masked(self, event: TranscriptEvent) -> TranscriptEvent:
         key = key_of(event)

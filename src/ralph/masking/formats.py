@@ -67,18 +67,20 @@ PEM = rf"{PEM_BEGIN}{PEM_BODY}{{0,{PEM_LONGEST}}}?{PEM_END}"
 # What must be there for any of these, in the form in which Python's `re` finds it fastest: one literal character
 # that is rare, and a look back from it.
 _HINTS = (
-    re.compile(rb"-(?:(?<=[^A-Za-z0-9_-]sk-)|(?<=[ntrm]sk-)|(?<=glpat-)|(?<=xox[a-z]-))"),
-    re.compile(rb"_(?:(?<=gh[pousr]_)|(?<=github_pat_))"),
+    re.compile(rb"-(?<=[a-z]-)(?:(?<=[^A-Za-z0-9_-]sk-)|(?<=[ntrm]sk-)|(?<=glpat-)|(?<=xox[a-z]-))"),
+    re.compile(rb"_(?<=[pousrt]_)(?:(?<=gh[pousr]_)|(?<=github_pat_))"),
     re.compile(rb"J(?<=eyJ)"),
     re.compile(rb"A(?:KIA|SIA|Iza)"),
     re.compile(rb"Bearer"),
+    re.compile(rb"KEY-----"),
 )
-_PEM_HINT = b"KEY-----"
+_SEARCHES = [hint.search for hint in _HINTS]
 _PEM_BEGUN = b"-----BEGIN"
 
 
 def hinted(data: bytes, *, pieces: bool = False) -> bool:
     """Whether a look at all is worth while. Costs a few nanoseconds a byte."""
-    if _PEM_HINT in data or (pieces and _PEM_BEGUN in data):
-        return True
-    return any(hint.search(data) is not None for hint in _HINTS)
+    for search in _SEARCHES:
+        if search(data) is not None:
+            return True
+    return pieces and _PEM_BEGUN in data
