@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ralph.loop.observe import Observation, add_usage, known_total
 from ralph.loop.signals import Markers, Signal
@@ -144,3 +146,31 @@ def test_the_answer_is_what_was_said_after_the_last_tool() -> None:
 
 def test_without_words_there_is_no_answer() -> None:
     assert observe(Text(Tag.AI, "  \n"), Text(Tag.THINK, "hm")).answer is None
+
+
+LINES = st.sampled_from(
+    (
+        *("", " ", "word", "LOOP_COMPLETE", "  <promise>COMPLETE</promise>", "<promise>REPLAN</promise>", "x" * 300),
+        *("```", "~~~", "```sh", "I will not say LOOP_COMPLETE yet", "word\nLOOP_COMPLETE\n", "\n", "\ud800"),
+    )
+)
+EVENTS = st.one_of(
+    st.builds(Text, st.sampled_from([Tag.AI, Tag.AI, Tag.AI, Tag.THINK, Tag.SYS, Tag.USER]), LINES),
+    st.just(ToolStart(ToolCall("1", "Bash"))),
+    st.just(ToolOutput(ToolRef("1"), "LOOP_COMPLETE")),
+    st.just(ToolEnd(ToolResult("1", ToolStatus.OK))),
+)
+
+
+@given(st.lists(EVENTS, max_size=12))
+def test_events_one_by_one_and_all_at_once_come_to_the_same(events: list[TranscriptEvent]) -> None:
+    single, together = Observation(Markers()), Observation(Markers())
+    for event in events:
+        single.feed([event])
+    together.feed(events)
+    for name in ("spoke", "answer", "last_words", "plan", "tools"):
+        assert getattr(single, name) == getattr(together, name), name
+    for structured in (True, False):
+        assert (
+            single.message.claim(structured=structured).signal is together.message.claim(structured=structured).signal
+        )

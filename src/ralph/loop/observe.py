@@ -122,27 +122,44 @@ class Observation:
         return f"{self._answer:08x}" if self.spoke else None
 
     def feed(self, events: list[TranscriptEvent]) -> None:
+        words: list[str] = []  # those that nothing came between: taken together they cost a third
         for event in events:
             kind = type(event)
             if kind is Text:
-                self._text(event)  # type: ignore[arg-type]
+                if event.tag is Tag.AI:  # type: ignore[union-attr]
+                    words.append(event.text)  # type: ignore[union-attr]
+                    continue
             elif kind is ToolOutput:
-                pass
+                continue
+            if words:
+                self._words(words)
+                words = []
+            if kind is Text:
+                self._not_said(event)  # type: ignore[arg-type]
             else:
                 self._other(event)
+        if words:
+            self._words(words)
 
-    def _text(self, event: Text) -> None:
-        if event.tag is Tag.AI:
-            text = event.text
-            self.message.feed(text)
-            if text and not text.isspace():
-                self.spoke = True
-                self.retrying = None
-                if self._new_answer:
-                    self._answer, self._new_answer = 0, False
-                self._answer = zlib.crc32(text.encode("utf-8", "surrogatepass"), self._answer)
-                self.last_words = text if len(text) <= _TAIL else text[-_TAIL:]
-        elif event.tag is Tag.THINK:
+    def _words(self, words: list[str]) -> None:
+        if type(self.message) is FinalMessage:
+            self.message.feed("\n".join(words))
+        else:  # the reader of a convention gets them as they came
+            for text in words:
+                self.message.feed(text)
+        spoken = [text for text in words if text and not text.isspace()]
+        if not spoken:
+            return
+        self.spoke = True
+        self.retrying = None
+        if self._new_answer:
+            self._answer, self._new_answer = 0, False
+        self._answer = zlib.crc32("".join(spoken).encode("utf-8", "surrogatepass"), self._answer)
+        last = spoken[-1]
+        self.last_words = last if len(last) <= _TAIL else last[-_TAIL:]
+
+    def _not_said(self, event: Text) -> None:
+        if event.tag is Tag.THINK:
             if not self.plan:
                 self.plan = event.text.strip().partition("\n")[0][:200]
         elif event.tag in (Tag.PROMPT, Tag.USER):
