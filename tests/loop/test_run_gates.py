@@ -81,7 +81,7 @@ def test_every_check_has_its_own_baseline(run: Run) -> None:
 
 def test_a_check_that_takes_too_long_fails_and_leaves_no_process(run: Run, mark: str) -> None:
     check = "test -e slow && { trap '' TERM; (setsid sleep 600 &); sleep 600; }; true"
-    ran = run(f"touch slow; {DONE}", "1", "--verify", check, "--verify-timeout", "0.4")
+    ran = run(f"touch slow; {DONE}", "1", "--verify", check, "--verify-timeout", "2")
     assert ran.code == 2
     last = ran.metas("verify")[-1]
     assert (last["ok"], last["baseline"]) == (False, False)
