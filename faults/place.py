@@ -127,7 +127,7 @@ class Place:
         self._count_lost(record)
         self.no_bug()
         if shown and record.root is not None:
-            self._shows(self.repo)
+            self.shows()
         return record
 
     def no_bug(self) -> None:
@@ -138,11 +138,17 @@ class Place:
         crashes = [*self.repo.glob(".ralph/ralph-crash-*"), *self.tmp.glob("ralph-crash-*")]
         self.wrong += [f"{file.name} was written" for file in crashes]
 
-    def _shows(self, repo: Path) -> None:
+    def shows(self) -> None:
+        """Whether ralph can read its own journal."""
         for command in (["show"], ["runs"]):
             try:
                 done = subprocess.run(
-                    ralph(*command), cwd=repo, env=self.env, capture_output=True, stdin=subprocess.DEVNULL, timeout=60
+                    ralph(*command),
+                    cwd=self.repo,
+                    env=self.env,
+                    capture_output=True,
+                    stdin=subprocess.DEVNULL,
+                    timeout=60,
                 )
             except subprocess.TimeoutExpired:
                 raise HangError(f"ralph {command[0]}") from None

@@ -27,7 +27,7 @@ class Record:
     def newest(cls, repo: Path) -> Record:
         """By the time of its folder: names depend on the clock."""
         runs = [p for p in (repo / ".ralph" / "runs").glob("*") if p.is_dir()]
-        return cls(max(runs, key=lambda p: (p / "events.jsonl").stat().st_ctime_ns) if runs else None)
+        return cls(max(runs, key=lambda p: p.stat().st_ctime_ns) if runs else None)
 
     def _read(self, file: Path) -> None:
         with file.open("rb") as lines:

@@ -108,7 +108,7 @@ def stopped_terminal(at: Place) -> None:
     os.close(master)
 
 
-@fault("its stdout is a full device", "143 terminated · interrupted; told")
+@fault("its stdout is a full device", "143 terminated · none; told")
 def full_device(at: Place) -> None:
     with open("/dev/full", "wb") as full:
         code = at.run(at.agent("work()"), stdout=full).ended()

@@ -232,3 +232,22 @@ def test_a_raw_file_can_do_without_the_kernels_help(tmp_path: Path) -> None:
         assert raw.take(file.fileno(), 100) == b" bytes"
     raw.close()
     assert (tmp_path / "raw").read_bytes() == b"a few bytes"
+
+
+def begin(state: StatePaths, name: str, facts: object, *, events: bool = False) -> None:
+    """A run that breaks off where it is to write its run.json, before or after its first event."""
+    with JournalWriter(state, name) as journal:
+        if events:
+            journal.record([Meta({"kind": "x"})])
+        journal.paths.run_json.mkdir()
+        journal.write_run({"facts": facts})
+
+
+def test_of_a_run_that_could_not_begin_nothing_is_left(tmp_path: Path) -> None:
+    state = prepare_state(tmp_path)
+    with pytest.raises(RunError):
+        begin(state, "r1", "x", events=True)
+    with pytest.raises(RunError):
+        begin(state, "r2", "x")
+    assert [p.name for p in state.runs.iterdir()] == ["r1"]
+    assert not state.latest.is_symlink()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from ralph.errors import RunError
+from ralph.errors import RalphError, RunError
 from ralph.journal.layout import RunPaths, StatePaths
 from ralph.journal.lock import RunLock
 from ralph.masking.events import EventMasker
@@ -133,17 +134,28 @@ class JournalWriter:
         self._iteration = 0
         #: what was being written when the run died
         self.torn = b""
+        self._state = state
         try:
             self.paths.root.mkdir(parents=True, mode=0o700, exist_ok=again)
-            (self.paths.root / "iterations").mkdir(mode=0o700, exist_ok=again)
+        except OSError as error:
+            raise _journal_error(self.paths.root, error) from None
+        try:
+            self._open()
+        except RalphError:
+            self._discard()
+            raise
+
+    def _open(self) -> None:
+        try:
+            (self.paths.root / "iterations").mkdir(mode=0o700, exist_ok=self._again)
             self.lock = RunLock(self.paths.lock).__enter__()
-            if again:
+            if self._again:
                 self._seq, self.torn = _mend(self.paths.events)
         except OSError as error:
             raise _journal_error(self.paths.root, error) from None
-        self.lock.claim(run_id)
+        self.lock.claim(self.paths.run_id)
         self._events = Appender(self.paths.events)
-        self._point_here(state)
+        self._point_here(self._state)
 
     def __enter__(self) -> Self:
         return self
@@ -153,6 +165,18 @@ class JournalWriter:
     ) -> None:
         self._events.close()
         self.lock.__exit__(kind, error, trace)
+        if isinstance(error, RalphError):
+            self._discard()
+
+    def _discard(self) -> None:
+        """Of a run that could not begin, nothing is left: half of one would be taken for one that died."""
+        if self._again or self._seq:
+            return
+        shutil.rmtree(self.paths.root, ignore_errors=True)
+        for link in (self._state.latest, self._state.agent_events):
+            with suppress(OSError):
+                if link.is_symlink() and self.paths.run_id in link.readlink().parts:
+                    link.unlink()
 
     def write_run(self, facts: dict[str, Any]) -> None:
         """run.json; anew when the run is gone on with."""
