@@ -102,3 +102,14 @@ def test_a_reader_that_has_gone_is_an_error() -> None:
     with pytest.raises(BrokenPipeError):
         Outlet(write, gap).write(LINES)
     os.close(write)
+
+
+def test_without_a_patience_every_byte_is_waited_for() -> None:
+    """`ralph show | less`: there is nothing else to do."""
+    read, write = os.pipe()
+    writer = threading.Thread(target=lambda: (Outlet(write, gap, patience=None).write(LINES), os.close(write)))
+    writer.start()
+    time.sleep(0.5)
+    assert writer.is_alive()
+    assert read_all(read) == LINES
+    writer.join(10)

@@ -225,7 +225,7 @@ def execute(
             lock.claim(run_id)
         known = _known(past, journal) if past else None
         journal.write_run(_facts(plan, source, run_id, past, config_file))
-        screen = GuardedScreen(shown or create(settings.ui), lambda: stop.kind is not None)
+        screen = GuardedScreen(shown or create(settings.ui, hurried=True), lambda: stop.kind is not None)
         live = choose(settings.ui) == "rich"
         try:
             locks = (lock.fileno(), journal.lock.fileno())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ralph.config.durations import format_duration
 from ralph.transcripts.events import Meta
 from ralph.transcripts.meta import Kind
-from ralph.ui.outlet import Outlet
+from ralph.ui.outlet import PATIENCE, Outlet
 from ralph.ui.render import Renderer, safe
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ _COLOURS = {
 class PlainScreen:
     """One line an event line, no control codes: for pipes, logs and dumb terminals."""
 
-    def __init__(self, fd: int | None = None) -> None:
+    def __init__(self, fd: int | None = None, *, hurried: bool = False) -> None:
         sys.stdout.flush()
         self._fd = sys.stdout.fileno() if fd is None else fd
-        self._outlet = Outlet(self._fd, _gap)
+        self._outlet = Outlet(self._fd, _gap, PATIENCE if hurried else None)
         self._renderer = Renderer()
 
     def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
@@ -69,8 +69,8 @@ class PlainScreen:
 class RichScreen(PlainScreen):
     """The same lines with colour (unless NO_COLOR is set), and a status line that is always the last one."""
 
-    def __init__(self, fd: int | None = None) -> None:
-        super().__init__(fd)
+    def __init__(self, fd: int | None = None, *, hurried: bool = False) -> None:
+        super().__init__(fd, hurried=hurried)
         self._colour = not os.environ.get("NO_COLOR")
         self._status = ""
 

@@ -22,8 +22,8 @@ _PATIENCE = 30.0
 class JsonScreen:
     """The journal's lines on stdout, and nothing else there."""
 
-    def __init__(self) -> None:
-        self._outlet = Outlet(sys.stdout.fileno(), patience=_PATIENCE)
+    def __init__(self, *, hurried: bool = False) -> None:
+        self._outlet = Outlet(sys.stdout.fileno(), patience=_PATIENCE if hurried else None)
 
     def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
         self._outlet.write(lines)  # where some were skipped, `seq` has a gap

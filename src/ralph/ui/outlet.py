@@ -22,13 +22,14 @@ PATIENCE = 5.0
 
 
 class Outlet:
-    """`gap` says, where lines were skipped, how many."""
+    """`gap` says, where lines were skipped, how many. Without a patience (None) none ever are."""
 
-    def __init__(self, fd: int, gap: Callable[[int], str] | None = None, patience: float = PATIENCE) -> None:
+    def __init__(self, fd: int, gap: Callable[[int], str] | None = None, patience: float | None = PATIENCE) -> None:
         self._gap = gap
-        self._patience = patience
+        self._patience = 0.0 if patience is None else patience
         mode = os.fstat(fd).st_mode
-        self._waits = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and os.isatty(fd))
+        stream = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and os.isatty(fd))
+        self._waits = stream and patience is not None
         self._fd = _unblocked(fd) if stat.S_ISCHR(mode) and self._waits else fd
         #: the end of a line that is half written
         self._rest = b""

@@ -51,16 +51,17 @@ def choose(ui: Ui) -> Ui:
     return Ui.RICH if capable else Ui.PLAIN
 
 
-def create(ui: Ui) -> Screen:
+def create(ui: Ui, *, hurried: bool = False) -> Screen:
+    """`hurried`: there is other work to do than to wait until somebody reads on; lines may be skipped for it."""
     chosen = choose(ui)
     if chosen is Ui.JSON:
         from ralph.ui.machine import JsonScreen
 
-        return JsonScreen()
+        return JsonScreen(hurried=hurried)
     from ralph.ui.console import PlainScreen, RichScreen
 
     if chosen is Ui.QUIET:
         from ralph.ui.machine import QuietScreen
 
-        return QuietScreen()
-    return RichScreen() if chosen is Ui.RICH else PlainScreen()
+        return QuietScreen(hurried=hurried)
+    return RichScreen(hurried=hurried) if chosen is Ui.RICH else PlainScreen(hurried=hurried)
