@@ -54,6 +54,8 @@ class Place:
     def __init__(self, root: Path, seed: int) -> None:
         self.root = root
         self.seed = seed
+        #: how many seconds a run takes, as far as is known
+        self.life = 0.0
         self.mark = uuid4().hex
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("RALPH_", "GIT_", "XDG_"))}
         self.env |= {"HOME": str(root), "GIT_CONFIG_GLOBAL": os.devnull, "RALPH_TRUST": "1", MARK: self.mark}
@@ -79,25 +81,26 @@ class Place:
             start_new_session=True,
         )
 
-    def whole_run(self) -> float:
-        """A run that nobody kills: it must end well. Its seconds."""
+    def whole_run(self) -> None:
+        """A run that nobody kills: it must end well."""
         before = time.monotonic()
         process = self.start()
         _, errors = process.communicate(timeout=_LIMIT)
-        took = time.monotonic() - before
+        self.life = time.monotonic() - before
         assert process.returncode == 0, (process.returncode, errors)
         assert not (left := self.left()), left
         complaints = readback.check(self.newest(), self.seed, LAST)
         assert complaints == [], complaints
-        return took
 
     def kill(self, target: Target, at: float) -> Killed:
-        before = self.newest()
+        before, began = self.newest(), time.monotonic()
         process = self.start()
         try:
             process.wait(at)
+            self.life = time.monotonic() - began
         except subprocess.TimeoutExpired:
             self._kill(process, target)
+            self.life *= 1.02  # how long it would have lived nobody knows; the machine may be slower by now
         _, errors = process.communicate(timeout=_LIMIT)
         complaints = []
         if process.returncode not in (0, *([-signal.SIGKILL] if target is not Target.KEEPER else [])):
@@ -169,8 +172,8 @@ def kill_many(root: Path, count: int, seed: int, workers: int = 2) -> list[Kille
 
     def work(worker: int) -> list[Killed]:
         place = Place(root / f"place{worker}", seed + worker)
-        life = place.whole_run()
-        killed = [place.kill(target, moment * life) for target, moment in plan[worker::workers]]
+        place.whole_run()
+        killed = [place.kill(target, moment * place.life) for target, moment in plan[worker::workers]]
         place.whole_run()  # whatever was left behind, the next run starts and ends well
         return killed
 
