@@ -31,6 +31,7 @@ _SIGNALS = (
     "XFSZ",
     "SYS",
 )
+_COMMON = ("HUP", "INT", "QUIT", "ABRT", "KILL", "SEGV", "PIPE", "TERM", "XCPU")
 
 
 @fault("dies in the middle of a UTF-8 character", "1 failed · crashed")
@@ -82,4 +83,5 @@ def _dies_by(name: str) -> Callable[[Place], None]:
 
 
 for _name in _SIGNALS:
-    add(Fault(f"exits by SIG{_name}", f"1 failed · crashed; by SIG{_name}", _dies_by(_name)))
+    _made = Fault(f"exits by SIG{_name}", f"1 failed · crashed; by SIG{_name}", _dies_by(_name), short=_name in _COMMON)
+    add(_made)

@@ -74,7 +74,7 @@ def huge_line(at: Place) -> None:
     at.prove("memory bounded", watch.peak < 700 * _MB, watch.told())
 
 
-@fault("a line without an end (200 MiB)", "2 limit · ok; memory bounded", bound=120)
+@fault("a line without an end (200 MiB)", "2 limit · ok; memory bounded", bound=120, short=False)
 def endless_line(at: Place) -> None:
     running = at.run(at.agent("for _ in range(200): out(b'x' * (1 << 20))"), "1", stdout=subprocess.DEVNULL)
     watch = Watch(running.pid)
