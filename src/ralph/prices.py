@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
+from ralph import files
 from ralph.errors import UsageError
 from ralph.folders import user_config_dir
 
@@ -88,9 +89,11 @@ def load(path: Path) -> Prices:
     import tomllib
 
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(files.read_text(path, "strict"))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: this is not valid TOML: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{path}: this is nested too deeply") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path}: this is not UTF-8 text") from None
     except OSError as error:

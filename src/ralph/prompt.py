@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.errors import UsageError
+from ralph.files import read, read_any
+from ralph.folders import user_config_dir
 
 if TYPE_CHECKING:
     from ralph.config.layers import Resolved
 
 DEFAULT_PROMPT_FILE = "PROMPT.md"
+#: No agent takes as much.
+MAX_PROMPT = 16 << 20
 #: What a run without any prompt says; only a command of the user's own may do without.
 NO_PROMPT = (
     f"no prompt: neither -p nor -P was given and there is no {DEFAULT_PROMPT_FILE}; the command gets an empty one"
@@ -30,6 +34,8 @@ class PromptSource(msgspec.Struct, frozen=True):
     label: str = ""
     #: an absent file is an empty prompt
     optional: bool = False
+    #: the user typed it: then it may be a pipe
+    typed: bool = False
 
     @property
     def shown(self) -> str:
@@ -48,7 +54,8 @@ class PromptSource(msgspec.Struct, frozen=True):
             return self.text
         assert self.path is not None
         try:
-            text = self.path.read_bytes().decode("utf-8", "surrogateescape")
+            data = read_any(self.path, MAX_PROMPT) if self.typed else read(self.path, MAX_PROMPT)
+            text = data.decode("utf-8", "surrogateescape")
         except FileNotFoundError:
             if self.optional:
                 return ""
@@ -80,11 +87,20 @@ def prompt_source(resolved: Resolved, workdir: Path) -> PromptSource:
         # One that is there now must not vanish later: an agent without its prompt does anything.
         optional = settings.agent_cmd is not None and not path.exists()
         return PromptSource(None, path, origin, DEFAULT_PROMPT_FILE, optional=optional)
-    path = _find(settings.prompt_file, workdir, resolved.bases.get("prompt_file"))
-    source = PromptSource(None, path, origin, _label(path, workdir))
-    if _once(path):
+    path = path_of(resolved, workdir)
+    typed = resolved.bases.get("prompt_file") in (None, user_config_dir())
+    source = PromptSource(None, path, origin, _label(path, workdir), typed=typed)
+    if typed and _once(path):
         return PromptSource(source.read(), None, source.shown)
     return source
+
+
+def path_of(resolved: Resolved, workdir: Path) -> Path:
+    """The prompt's file, whether or not there is one."""
+    name = resolved.settings.prompt_file
+    if name is None:
+        return workdir / DEFAULT_PROMPT_FILE
+    return _find(name, workdir, resolved.bases.get("prompt_file"))
 
 
 def _find(name: str, workdir: Path, base: Path | None) -> Path:

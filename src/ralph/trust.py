@@ -5,6 +5,7 @@ What was typed, stands in the environment or in the user's own files is the user
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.errors import UsageError
+from ralph.files import leads_out, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,10 +23,17 @@ if TYPE_CHECKING:
     from ralph.config.layers import Resolved
     from ralph.dialects.found import Found
 
+#: A program may be large; nobody reads it before it is trusted.
+_MAX_CODE = 256 << 20
 #: `1` is "for this run I trust it"; no file can say that.
 VARIABLE = "RALPH_TRUST"
 
-_LINE = re.compile(r"(.+):\d+$")
+_LINE = re.compile(r"(.+):\d+$", re.DOTALL)  # a folder's name may hold a newline
+#: Enough to push the rest of a command out of sight.
+_BLANKS = re.compile(r"[^\S\n]{9,}")
+_EMPTY_LINES = re.compile(r"\n(?:[^\S\n]*\n){3,}")
+_LINE_LENGTH = 1000
+_LINES_SHOWN = 100
 _SHELLS = r"(ba|da|z|k)?sh|python[\d.]*|node|bun|deno|ruby|perl|php|env"
 _TYPED = re.compile(r"-.*|[A-Z][A-Z0-9_]*")
 
@@ -47,8 +56,10 @@ class Item(msgspec.Struct, frozen=True):
     origin: str = ""
     #: the configuration file that says it
     source: Path | None = None
-    #: it would be started before the run begins, to be asked what it is
+    #: it would be used before the run begins: started to be asked what it is, or read
     at_start: bool = False
+    #: it is no code, but a path that leads out of the repository
+    path: bool = False
 
 
 def permitted() -> bool:
@@ -57,9 +68,12 @@ def permitted() -> bool:
 
 def items(resolved: Resolved, workdir: Path) -> list[Item]:
     """Everything of the repository that a run with these settings would execute."""
+    from ralph import trust_paths
+
+    paths = trust_paths.items(resolved, workdir)
     if all(origin == "default" or _TYPED.fullmatch(origin) for origin in resolved.origins.values()):
-        return _project_agent(resolved, workdir)
-    found = [*_agent(resolved, workdir), *_project_agent(resolved, workdir)]
+        return [*_project_agent(resolved, workdir), *paths]
+    found = [*_agent(resolved, workdir), *_project_agent(resolved, workdir), *paths]
     if _from_repository(resolved, "verify"):
         for command in resolved.settings.verify:
             found += _command(resolved, workdir, ("verify",), command)
@@ -127,13 +141,25 @@ def require(wanted: Iterable[Item]) -> None:
 
 
 def refusal(missing: list[Item]) -> str:
+    named = any(item.path for item in missing)
     return "\n".join(
         [
-            "this repository would have its own code run, and you have not said yet that you trust it:",
+            f"this repository would {what_for(missing)}, and you have not said yet that you trust it:",
             *listed(missing),
             "Nothing was run. To allow it as it is now: ralph trust    For this run only: ralph run --trust",
+            *(["A path that you name yourself is yours: -P FILE, --plan FILE, --cwd DIR"] if named else []),
         ]
     )
+
+
+def what_for(missing: list[Item]) -> str:
+    """What the repository would do, in words."""
+    said = []
+    if not all(item.path for item in missing):
+        said.append("have its own code run")
+    if any(item.path for item in missing):
+        said.append("lead ralph to files outside of it")
+    return " and ".join(said)
 
 
 def listed(shown: list[Item]) -> list[str]:
@@ -145,20 +171,42 @@ def listed(shown: list[Item]) -> list[str]:
         changed = "  (new or changed since you allowed it)" if is_changed(item) else ""
         place = f" ({item.origin})" if item.origin else ""
         if not item.text:
-            lines.append(safe(f"  file       {item.root / item.what}{place}{changed}"))
+            path = item.root / item.what
+            target = leads_out(path, item.root)
+            link = f", a link to {target}" if target is not None and path.is_relative_to(item.root) else ""
+            lines.append(safe(f"  file       {path}{link}{place}{changed}"))
             continue
-        first, *rest = item.text.rstrip("\n").split("\n")
-        lines.append(safe(f"  {item.what:<10} {first}{place}{changed}"))
-        lines += [safe(f"  {'':<10} {more}") for more in rest]
+        first, *rest = whole(item.text)
+        lines.append(safe(f"  {item.what:<10} {first}") + safe(f"{place}{changed}"))
+        lines += [f"  {'':<10} {safe(more)}" for more in rest]
     return lines
+
+
+def whole(text: str) -> list[str]:
+    """A command as lines that hide no part of it: not behind a screen of blanks, nor by its length."""
+    lines: list[str] = []
+    for line in _EMPTY_LINES.sub(_counted_lines, text.rstrip("\n")).split("\n"):
+        shown = _BLANKS.sub(lambda found: f" <{len(found.group())} blanks> ", line)
+        lines += [shown[at : at + _LINE_LENGTH] for at in range(0, max(1, len(shown)), _LINE_LENGTH)]
+    if len(lines) > _LINES_SHOWN:
+        left = len(lines) - _LINES_SHOWN
+        half = _LINES_SHOWN // 2
+        lines = [*lines[:half], f"<{left} lines that are NOT SHOWN: read them where they stand>", *lines[-half:]]
+    return lines
+
+
+def _counted_lines(found: re.Match[str]) -> str:
+    return f"\n<{found.group().count(chr(10)) - 1} empty lines>\n"
 
 
 def file_digest(path: Path) -> str:
     from ralph.trust_store import digest
 
     try:
-        return digest(path.read_bytes())
+        return digest(read(path, _MAX_CODE))
     except OSError as error:
+        if error.errno in (errno.EFBIG, errno.EINVAL):
+            raise UsageError(f"{path} cannot be run: {error.strerror}") from None
         return digest(f"unreadable: {error.strerror}".encode())
 
 
@@ -206,7 +254,7 @@ def _script(resolved: Resolved, workdir: Path, value: str) -> list[Item]:
     """The script, its configuration and its fellows."""
     from ralph.dialects.found import Dialect, find
 
-    if _is_the_users_word(resolved, "agent_script"):
+    if is_the_users_word(resolved, "agent_script"):
         return []
     found = [item for f in find(workdir) if f.dialect is Dialect.SCRIPT for item in of_dialect(f, workdir)]
     base = resolved.bases.get("agent_script", workdir)
@@ -228,7 +276,7 @@ def _driver(resolved: Resolved, workdir: Path, value: str) -> list[Item]:
     # It can name Claude's program, and export variables that programs obey.
     obeyed = any(a.exported for a in file.values.values()) or (said is not None and said.value not in ("", "claude"))
     found = of_files([workdir / shown] if obeyed else [], workdir)
-    if _is_the_users_word(resolved, "driver"):
+    if is_the_users_word(resolved, "driver"):
         return found
     drivers = here(workdir)
     return [*found, *of_files(drivers if any(path.stem == value for path in drivers) else [], workdir)]
@@ -296,7 +344,7 @@ def _from_repository(resolved: Resolved, name: str) -> bool:
     return not _is_users(resolved, name)
 
 
-def _is_the_users_word(resolved: Resolved, name: str) -> bool:
+def is_the_users_word(resolved: Resolved, name: str) -> bool:
     """Typed, in the environment, or in a file of the user's own."""
     return _TYPED.fullmatch(resolved.origins[name]) is not None or _is_users(resolved, name)
 

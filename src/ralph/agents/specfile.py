@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph import files
 from ralph.agents.spec import AgentSpec
 from ralph.errors import nearest
 from ralph.tables import problems_in
@@ -40,9 +41,11 @@ class SpecFile(msgspec.Struct, frozen=True):
 
 def read(path: Path, *, builtin: bool = False) -> SpecFile:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(files.read_text(path, "strict"))
     except tomllib.TOMLDecodeError as error:
         return SpecFile(path, None, (f"this is not valid TOML: {error}",), path.stem)
+    except RecursionError:
+        return SpecFile(path, None, ("it is nested too deeply",), path.stem)
     except UnicodeDecodeError:
         return SpecFile(path, None, ("this is not UTF-8 text",), path.stem)
     except OSError as error:

@@ -148,8 +148,10 @@ def main() -> None:
 
 def _say(text: str) -> None:
     """On stderr, as far as there is somebody."""
+    from ralph.cli.echo import echo
+
     try:
-        click.echo(text, err=True)
+        echo(text, err=True)
     except OSError:
         pass  # the exit code says it as well
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ralph.cli.echo import echo, echo_json
+
 if TYPE_CHECKING:
     from ralph.plan import Plan
 
@@ -46,7 +48,6 @@ def agents_command(as_json: bool) -> None:
     allow-list                           --allowed-tools works
     model                                --model works
     """
-    import msgspec
 
     from ralph.agents import registry
     from ralph.agents.survey import survey
@@ -59,28 +60,28 @@ def agents_command(as_json: bool) -> None:
         found_row = driver_row(plan)
         rows = [*rows, found_row] if found_row is not None else rows
     for warning in registry.warnings():
-        click.echo(f"warning: {warning}", err=True)
+        echo(f"warning: {warning}", err=True)
     if as_json:
         for row in rows:
-            click.echo(msgspec.json.encode(row).decode())
+            echo_json(row)
         return
-    click.echo(f"{'agent':<12} {'installed':<14} {'prompt by':<9} {' '.join(_HEADS)}")
+    echo(f"{'agent':<12} {'installed':<14} {'prompt by':<9} {' '.join(_HEADS)}")
     for row in rows:
         found = "-" if row.path is None else (row.version or "yes") if row.works else "does not answer"
         marks = " ".join(
             ("yes" if getattr(row, name) else "-").ljust(len(head)) for name, head in zip(_COLUMNS, _HEADS, strict=True)
         )
-        click.echo(f"{row.name:<12} {found:<14} {row.prompt:<9} {marks}".rstrip())
-    click.echo()
+        echo(f"{row.name:<12} {found:<14} {row.prompt:<9} {marks}".rstrip())
+    echo()
     for row in rows:
         if row.file is not None:
             instead = ", in place of the built-in one" if row.replaces else ""
-            click.echo(f"{row.name} is yours: {row.file}{instead}")
+            echo(f"{row.name} is yours: {row.file}{instead}")
     for line in told:
-        click.echo(line)
-    click.echo("Any other program: --agent-cmd 'COMMAND', or `agent: custom` in ralph.yml.")
+        echo(line)
+    echo("Any other program: --agent-cmd 'COMMAND', or `agent: custom` in ralph.yml.")
     missing = [row for row in rows if row.path is None and row.install]
     if missing:
-        click.echo("To get one of the others:")
+        echo("To get one of the others:")
         for row in missing:
-            click.echo(f"  {row.name:<12} {row.install}   {row.link}".rstrip())
+            echo(f"  {row.name:<12} {row.install}   {row.link}".rstrip())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ralph.cli.echo import echo
 from ralph.errors import RalphError, UsageError
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _model(asked: Asked, agent: str, configured: str | None) -> str | None:
     """The flag, then the agent's own variable; a model of Claude's means nothing to another agent."""
     named = asked.model
     if named and agent != "claude" and named.startswith(_CLAUDES):
-        click.echo(f"ralph as-claude: --model {named} is Claude's; the agent uses its own", err=True)
+        echo(f"ralph as-claude: --model {named} is Claude's; the agent uses its own", err=True)
         named = None
     return named or (os.environ.get(_variable(agent)) if agent != "auto" else None) or configured
 
@@ -117,5 +118,5 @@ def _variable(agent: str) -> str:
 def _switch(variable: str) -> bool:
     value = os.environ.get(variable, "0")
     if value not in ("", "0", "1"):
-        click.echo(f"ralph as-claude: {variable} is 0 or 1, not '{value}': taken as 0", err=True)
+        echo(f"ralph as-claude: {variable} is 0 or 1, not '{value}': taken as 0", err=True)
     return value == "1"

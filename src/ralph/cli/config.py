@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ralph.cli.echo import echo, echo_json
 from ralph.cli.run import settle
 
 
@@ -20,7 +21,7 @@ def config_command(config_file: str | None, schema: bool, as_json: bool) -> None
     if schema:
         from ralph.config.schema import json_schema
 
-        click.echo(msgspec.json.format(msgspec.json.encode(json_schema()), indent=2).decode())
+        echo_json(json_schema(), indent=2)
         return
     from ralph.masking.plan import resolved_masker
 
@@ -29,17 +30,15 @@ def config_command(config_file: str | None, schema: bool, as_json: bool) -> None
     values: dict[str, Any] = mask.value(msgspec.to_builtins(resolved.settings))
     if as_json:
         rows = {name: {"value": value, "origin": resolved.origins[name]} for name, value in values.items()}
-        click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
+        echo_json(rows, indent=2)
         return
     from ralph.cli.dryrun import setting_lines
 
     for line in setting_lines(resolved, mask):
-        click.echo(line)
-    click.echo()
+        echo(line)
+    echo()
     if resolved.follows:
-        click.echo(resolved.follows)
-    click.echo(
-        "files: " + (", ".join(str(f) for f in resolved.files) or "none (no ralph.yml here or above, none of yours)")
-    )
+        echo(resolved.follows)
+    echo("files: " + (", ".join(str(f) for f in resolved.files) or "none (no ralph.yml here or above, none of yours)"))
     for warning in resolved.warnings:
-        click.echo(mask.text(f"warning: {warning}"), err=True)
+        echo(mask.text(f"warning: {warning}"), err=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ralph.cli.echo import echo
 from ralph.cli.run import working_directory
 from ralph.config.durations import format_duration, parse_duration
 from ralph.errors import RunError, UsageError
@@ -15,7 +16,6 @@ from ralph.journal import reader
 from ralph.journal.alive import is_alive
 from ralph.journal.condition import Condition, condition, going, is_held
 from ralph.journal.requests import Requests, Stop
-from ralph.ui.render import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,16 +54,16 @@ def stop_command(run: str | None, now: bool, patience: str | None, no_wait: bool
     paths = _find(run, cwd)
     asked = Requests(paths).ask_stop(now=now)
     if no_wait:
-        click.echo(f"run {paths.run_id} was asked to end {_when(asked, paths)}")
+        echo(f"run {paths.run_id} was asked to end {_when(asked, paths)}")
         return
     if limit is None:
         limit = _PATIENCE if asked is Stop.FINISH else _grace(paths) + _MARGIN
     if not _until(lambda: not is_alive(paths), min(limit, _SOON)):
-        click.echo(f"run {paths.run_id} ends {_when(asked, paths)} …", err=True)
+        echo(f"run {paths.run_id} ends {_when(asked, paths)} …", err=True)
         if not _until(lambda: not is_alive(paths), limit - _SOON):
             how = "`ralph stop --now` would not wait for it" if asked is Stop.FINISH else "asked again, it ends at once"
             raise RunError(f"run {paths.run_id} has not ended in {format_duration(limit)}; it still will. {how}")
-    click.echo(safe(_ended(paths)))
+    echo(_ended(paths))
 
 
 @click.command("pause", context_settings=_HELP)
@@ -77,16 +77,16 @@ def pause_command(run: str | None, now: bool, cwd: str | None) -> None:
     """
     paths = _find(run, cwd)
     if is_held(paths):
-        click.echo(f"run {paths.run_id} is paused already; `ralph resume` lets it go on")
+        echo(f"run {paths.run_id} is paused already; `ralph resume` lets it go on")
         return
     Requests(paths).ask_pause(now=now)
     limit = _grace(paths) + _MARGIN if now else _SOON
     if _until(lambda: is_held(paths) or not is_alive(paths), limit):
         if not is_held(paths):
             raise UsageError(_ended(paths))
-        click.echo(f"run {paths.run_id} is paused; `ralph resume` lets it go on")
+        echo(f"run {paths.run_id} is paused; `ralph resume` lets it go on")
     else:
-        click.echo(
+        echo(
             f"run {paths.run_id} pauses after iteration {_iteration(paths)} (--now would not wait for it); "
             "`ralph resume` calls it off, or lets it go on then"
         )
@@ -106,9 +106,9 @@ def resume_command(run: str | None, cwd: str | None) -> None:
     if not Requests(paths).end_pause() and not held:
         raise UsageError(f"run {paths.run_id} is not paused: it is going on")
     if not held:
-        click.echo(f"run {paths.run_id} was not paused yet; it will not be")
+        echo(f"run {paths.run_id} was not paused yet; it will not be")
     elif _until(lambda: not is_held(paths) or not is_alive(paths), _MARGIN):
-        click.echo(f"run {paths.run_id} goes on")
+        echo(f"run {paths.run_id} goes on")
     else:
         raise RunError(f"run {paths.run_id} has not gone on in {format_duration(_MARGIN)}")
 
@@ -139,12 +139,12 @@ def steer_command(words: tuple[str, ...], run: str | None, as_list: bool, clear:
         notes = requests.notes()
         if clear:
             requests.drop([note.name for note in notes])
-            click.echo(f"{_count(len(notes))} dropped")
+            echo(f"{_count(len(notes))} dropped")
             return
         for number, note in enumerate(notes, 1):
-            click.echo("\n   ".join(safe(line) for line in f"{number}. {note.text.strip()}".split("\n")))
+            echo("\n   ".join(f"{number}. {note.text.strip()}".split("\n")))
         if not notes:
-            click.echo("no notes wait", err=True)
+            echo("no notes wait", err=True)
         return
     body = sys.stdin.buffer.read().decode("utf-8", "replace") if text == ["-"] else " ".join(text)
     body = body.encode("utf-8", "replace").decode().replace("\0", "�")
@@ -153,7 +153,7 @@ def steer_command(words: tuple[str, ...], run: str | None, as_list: bool, clear:
     paths = going(state, name)
     Requests(paths).add_note(body)
     where = "when it goes on" if condition(paths) is Condition.PAUSED else f"after iteration {_iteration(paths)}"
-    click.echo(f"noted: it will stand in front of the next prompt of run {paths.run_id}, {where}")
+    echo(f"noted: it will stand in front of the next prompt of run {paths.run_id}, {where}")
 
 
 def _split(state: StatePaths, words: tuple[str, ...], *, alone: bool) -> tuple[str | None, list[str]]:

@@ -10,7 +10,8 @@ import time
 import traceback
 from pathlib import Path
 
-import click
+from ralph.cli.echo import echo
+from ralph.files import leads_out
 
 
 def report(error: BaseException) -> None:
@@ -24,7 +25,7 @@ def report(error: BaseException) -> None:
     if path is not None:
         lines.append(f"  The details are in {path}; please report them.")
     lines.append("  With RALPH_DEBUG=1 they are shown here instead.")
-    click.echo(mask.text("\n".join(lines)), err=True)
+    echo(mask.text("\n".join(lines)), err=True)
 
 
 def _details(error: BaseException) -> str:
@@ -39,7 +40,8 @@ def _details(error: BaseException) -> str:
 def _write(text: str) -> Path | None:
     """Beside the journal if there is one, else where temporary files go."""
     name = f"ralph-crash-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
-    for folder in (Path(".ralph"), Path(tempfile.gettempdir())):
+    own = [] if leads_out(Path(".ralph"), Path()) else [Path(".ralph")]  # a link of somebody else's is no place for it
+    for folder in (*own, Path(tempfile.gettempdir())):
         try:
             (folder / name).touch(mode=0o600, exist_ok=False)
             (folder / name).write_text(text, encoding="utf-8", errors="replace")

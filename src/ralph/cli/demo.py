@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from ralph import trust
+from ralph.cli.echo import echo
 from ralph.cli.run import run_command
 from ralph.config.settings import Ui
 from ralph.errors import RunError
@@ -46,15 +47,15 @@ def demo_command(ctx: click.Context, folder: str | None, fast: bool, ui: str | N
     try:
         trust.remember_file(workdir / "ralph.yml")  # for `ralph run` there, later
     except RunError as error:
-        click.echo(f"ralph demo: {error}", err=True)
+        echo(f"ralph demo: {error}", err=True)
     _be_alone(workdir)
     if fast:
         os.environ[FAST] = "1"
     loud = ui != Ui.QUIET
     if loud:
-        click.echo(_INTRO, err=True)
+        echo(_INTRO, err=True)
     code: int = ctx.invoke(run_command, cwd=str(workdir), agent="demo", ui=ui, trust=True)
-    click.echo(_afterwards(workdir, code) if loud else f"The demo is in {workdir}", err=True)
+    echo(_afterwards(workdir, code) if loud else f"The demo is in {workdir}", err=True)
     return code
 
 

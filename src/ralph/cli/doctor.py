@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ralph.cli.echo import echo, echo_json
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -51,18 +53,18 @@ def doctor_command(live: str | None, as_json: bool, model: str | None, cwd: str 
     found = report.examine(resolved, workdir, problem)
     mask = resolved_masker(resolved)
     if not as_json:
-        click.echo(mask.text("\n".join(_lines(found))))
+        echo(mask.text("\n".join(_lines(found))))
     answer, silent = None, None
     if live is not None:
         agent = live or found.would_use
         if not as_json and agent is not None:
-            click.echo(f"\nAsking {agent} for one word …")
+            echo(f"\nAsking {agent} for one word …")
         answer, silent = _ask(resolved, live or None, found)
         if not as_json:
-            click.echo(mask.text("\n".join(_live_lines(answer) if answer else [f"Nobody was asked: {silent}"])))
+            echo(mask.text("\n".join(_live_lines(answer) if answer else [f"Nobody was asked: {silent}"])))
     if as_json:
         whole = msgspec.to_builtins(found) | {"live": msgspec.to_builtins(answer), "live_problem": silent}
-        click.echo(msgspec.json.format(msgspec.json.encode(mask.value(whole)), indent=2).decode())
+        echo_json(mask.value(whole), indent=2)
     if live is None:
         return 0 if found.ready else 1
     # The agent that was named may answer where the one that a run would take by itself is missing.

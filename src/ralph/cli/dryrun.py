@@ -9,7 +9,7 @@ from ralph.config.durations import write_duration
 from ralph.config.settings import OPTIONS, is_duration
 from ralph.masking.plan import masker_of, resolved_masker
 from ralph.prompt import NO_PROMPT
-from ralph.trust import listed
+from ralph.trust import listed, what_for
 
 if TYPE_CHECKING:
     from ralph.config.layers import Resolved
@@ -32,7 +32,10 @@ _ZERO = (
 
 def untrusted(needed: list[Item], resolved: Resolved | None) -> str:
     """What is known as long as the repository's own code must not even be asked what it is."""
-    lines = ["Nothing is run. This repository's own code would be, and you have not said yet that you trust it:", ""]
+    lines = [
+        f"Nothing is run. This repository would {what_for(needed)}, and you have not said yet that you trust it:",
+        "",
+    ]
     lines += [*listed(needed), "", "`ralph trust` allows it as it is now; --trust does for one run."]
     if resolved is not None:
         settings = setting_lines(resolved, resolved_masker(resolved))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ralph import trust
+from ralph.cli.echo import echo
 from ralph.cli.run import working_directory
 from ralph.config.yamlfile import NAMES
 from ralph.dialects.found import find
@@ -67,7 +68,7 @@ def init_command(from_existing: bool) -> None:
     if write(workdir / "ralph.yml", _CONFIG):
         _remember(workdir / "ralph.yml")
     write(workdir / "PROMPT.md", _PROMPT)
-    click.echo("Next: say in PROMPT.md what to do, try `ralph run --dry-run`, then `ralph run`.")
+    echo("Next: say in PROMPT.md what to do, try `ralph run --dry-run`, then `ralph run`.")
 
 
 def write(path: Path, text: str) -> bool:
@@ -76,11 +77,11 @@ def write(path: Path, text: str) -> bool:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        click.echo(f"{path.name} exists already and stays as it is")
+        echo(f"{path.name} exists already and stays as it is")
         return False
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
-    click.echo(f"wrote {path.name}")
+    echo(f"wrote {path.name}")
     return True
 
 
@@ -89,7 +90,7 @@ def _remember(path: Path) -> None:
     try:
         trust.remember_file(path)
     except RunError as error:
-        click.echo(f"note: {error}", err=True)
+        echo(f"note: {error}", err=True)
 
 
 def _from_existing(workdir: Path) -> None:
@@ -115,8 +116,6 @@ def _from_existing(workdir: Path) -> None:
     if write(workdir / "ralph.yml", as_yaml(found, layer)) and was_trusted:
         _remember(workdir / "ralph.yml")
     for note in (*notes, *resolved.warnings):
-        click.echo(f"note: {note}")
-    click.echo(
-        f"It says what the {found.dialect} convention's files say ({found.why}); they are not needed for it any more"
-    )
-    click.echo("but for the scripts that it names. Next: look at it, try `ralph run --dry-run`, then `ralph run`.")
+        echo(f"note: {note}")
+    echo(f"It says what the {found.dialect} convention's files say ({found.why}); they are not needed for it any more")
+    echo("but for the scripts that it names. Next: look at it, try `ralph run --dry-run`, then `ralph run`.")

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ralph.cli.echo import echo, echo_json
 from ralph.cli.run import working_directory
 from ralph.config.durations import format_duration
 from ralph.config.settings import Ui
 from ralph.errors import UsageError
+from ralph.files import open_regular
 from ralph.journal import reader
 from ralph.journal.alive import is_alive
 from ralph.journal.condition import Condition, condition
 from ralph.transcripts.events import encode
-from ralph.ui.render import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,22 +35,27 @@ _cwd = click.option("--cwd", envvar="RALPH_CWD", metavar="DIR", help="Where the 
 @_cwd
 def runs_command(as_json: bool, cwd: str | None) -> None:
     """List the runs of this directory, oldest first."""
-    import msgspec
 
     state = reader.find_state(working_directory(cwd))
     runs = reader.list_runs(state)
     for paths in runs:
         row = _summary(paths)
         if as_json:
-            click.echo(msgspec.json.encode(row).decode())
+            echo_json(row)
         else:
             took = format_duration(row["seconds"]) if row["seconds"] is not None else "-"
             count = f"{row['iterations']:>4} iteration{' ' if row['iterations'] == 1 else 's'}"
             reason = row["reason"].partition("\n")[0][:80]
             text = f"{row['run']}  {row['end']:<12} {count}  {took:>10}  {row['agent']:<10} {reason}"
-            click.echo(safe(text))
+            echo(text)
     if not runs and not as_json:
-        click.echo("no runs yet")
+        echo("no runs yet")
+
+
+def _seconds(value: object) -> float | None:
+    """A journal may be anybody's: what should be a number need not be one."""
+    number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15
+    return float(value) if number else None  # type: ignore[arg-type]
 
 
 def _summary(paths: RunPaths) -> dict[str, Any]:
@@ -60,7 +66,7 @@ def _summary(paths: RunPaths) -> dict[str, Any]:
     if how in (Condition.RUNNING, Condition.PAUSED):
         status, reason, seconds = how.value, "", _since(facts.get("started"))
     elif end is not None:
-        status, reason, seconds = str(end.get("end")), str(end.get("reason")), end.get("seconds")
+        status, reason, seconds = str(end.get("end")), str(end.get("reason")), _seconds(end.get("seconds"))
     else:
         status, reason, seconds = (
             "died",
@@ -107,7 +113,7 @@ def show_command(
         return
     _Player(as_json=as_json, masked=_is_masked(paths), iteration=iteration).play(reader.records(paths))
     if not as_json and reader.run_end(paths) is None:
-        click.echo(
+        echo(
             "(this run is going on)"
             if is_alive(paths)
             else f"(this run was cut short: it has no summary; `ralph run --resume {paths.run_id}` goes on with it)",
@@ -122,10 +128,12 @@ def _show_raw(paths: RunPaths, iteration: int | None, name: str) -> None:
     chosen = [paths.iteration(iteration)] if iteration is not None else folders
     for folder in chosen:
         try:
-            with (folder / name).open("rb") as file:
+            with open_regular(folder / name) as file:
                 shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
         except FileNotFoundError:
             continue  # killed before it was made: there is nothing to show
+        except OSError as error:
+            raise UsageError(f"{folder / name} cannot be read: {error.strerror}") from None
     sys.stdout.flush()
 
 
@@ -162,7 +170,7 @@ def tail_command(run: str | None, follow: bool, count: int, as_json: bool, cwd: 
         elif not is_alive(paths):
             player.play(follower.read())  # what came between our last look and its end
             if not follower.ended:
-                click.echo("(the run was cut short: it has no summary)", err=True)
+                echo("(the run was cut short: it has no summary)", err=True)
             return
         else:
             time.sleep(0.1)
@@ -210,5 +218,5 @@ def _stamped(record: reader.Record, event: TranscriptEvent) -> bytes:
 
 
 def _is_masked(paths: RunPaths) -> bool:
-    settings = reader.run_facts(paths).get("settings") or {}
-    return settings.get("mask") is not False
+    settings = reader.run_facts(paths).get("settings")
+    return not isinstance(settings, dict) or settings.get("mask") is not False

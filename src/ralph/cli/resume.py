@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ralph import trust
 from ralph.config.settings import BY_NAME, HOSTED
 from ralph.errors import UsageError
 from ralph.journal import reader
+from ralph.journal.seal import is_ours
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,10 +53,30 @@ def recall(workdir: Path, name: str, flags: dict[str, Any], config_file: str | N
     facts = reader.run_facts(paths)
     if not facts:
         raise UsageError(f"run {paths.run_id} died before it began; start a new run")
-    merged = said_then(facts, flags) | flags | {"cwd": str(state.workdir)}
+    said = said_then(facts, flags)
+    config = facts.get("config")
+    if not is_ours(paths, facts) and not trust.permitted():
+        raise trust.TrustError(_foreign(paths.run_id, said))
+    merged = said | flags | {"cwd": str(state.workdir)}
     return Recalled(
-        paths, merged, config_file or facts.get("config"), complete=end is not None and end.get("end") == "complete"
+        paths,
+        merged,
+        config_file or (config if isinstance(config, str) else None),
+        complete=end is not None and end.get("end") == "complete",
     )
+
+
+def _foreign(run_id: str, said: dict[str, Any]) -> str:
+    """A run that the repository may have brought: what it says was typed, this user need not have typed."""
+    why = "its journal came with this directory, or was moved or changed"
+    lines = [f"run {run_id} was not made here by you, as far as ralph can tell: {why}."]
+    if said:
+        lines.append("Going on with it would use what stands in its run.json as if you had typed it:")
+    for name, value in said.items():
+        first, *rest = trust.whole(str(value))
+        lines += [f"  {name:<14} {first}", *(f"  {'':<14} {more}" for more in rest)]
+    lines.append(f"Nothing was run. Start a new run, or if it is yours: ralph run --resume {run_id} --trust")
+    return "\n".join(lines)
 
 
 def said_then(facts: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
@@ -62,7 +84,8 @@ def said_then(facts: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
     origins, settings = facts.get("origins"), facts.get("settings")
     if not isinstance(origins, dict) or not isinstance(settings, dict):
         return {}
-    masked = facts.get("masked") or []
+    masked = facts.get("masked")
+    masked = masked if isinstance(masked, list) else []
     answered = {name for question in _QUESTIONS if question & flags.keys() for name in question}
     said = {}
     for name, origin in origins.items():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from ralph.cli.echo import echo
 from ralph.cli.options import GroupedCommand, given, setting_options
 from ralph.config.layers import Resolved, resolve
 from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose, module
@@ -75,7 +76,7 @@ def run_command(config_file: str | None, dry_run: bool, trust: bool, resume: str
         recalled = recall(_start(flags), resume, flags, config_file or os.environ.get("RALPH_CONFIG"))
         past, flags, config_file = recalled.paths, recalled.flags, recalled.config_file
         if recalled.complete:
-            click.echo(f"run {past.run_id} is complete already: there is nothing left to do")
+            echo(f"run {past.run_id} is complete already: there is nothing left to do")
             return 0
     if dry_run:
         return _dry_run(flags, config_file)
@@ -107,13 +108,13 @@ def _dry_run(flags: dict[str, Any], config_file: str | None) -> int:
     try:
         resolved, workdir = settle(flags, config_file, stop)
     except trust.TrustError:
-        click.echo(untrusted(needed, None))
+        echo(untrusted(needed, None))
         return 0
     needed = trust.untrusted(trust.items(resolved, workdir))
     if any(item.at_start for item in needed):
-        click.echo(untrusted(needed, resolved))
+        echo(untrusted(needed, resolved))
         return 0
-    click.echo(describe(*_prepare(resolved, workdir), needed))
+    echo(describe(*_prepare(resolved, workdir), needed))
     return 0
 
 
@@ -197,7 +198,7 @@ def execute(
     """Everything from here on is recorded. `shown` is another screen than that of the settings."""
     import time
 
-    from ralph import trust
+    from ralph import git, trust
     from ralph.journal.alive import directory_lock, take_over_dead
     from ralph.journal.requests import Requests
     from ralph.journal.writer import JournalWriter, new_run_id, prepare_state
@@ -224,7 +225,7 @@ def execute(
         if settings.exclusive:
             lock.claim(run_id)
         known = _known(past, journal) if past else None
-        journal.write_run(_facts(plan, source, run_id, past, config_file))
+        journal.write_run(_facts(plan, source, run_id, past, config_file), seal=shown is None)
         screen = GuardedScreen(shown or create(settings.ui, hurried=True), lambda: stop.kind is not None)
         live = choose(settings.ui) == "rich"
         try:
@@ -236,6 +237,9 @@ def execute(
                     journal.write_baseline(loop.gates.first)
                 if plan.resolved.follows:
                     loop.note(plan.resolved.follows)
+                refusal = git.refusal(plan.workdir) if loop.gates.first.top is None else None
+                if refusal is not None:
+                    loop.note(refusal)
                 for warning in plan.resolved.warnings:
                     loop.note(f"warning: {warning}")
                 if source.absent:

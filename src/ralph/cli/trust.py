@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ralph import trust
+from ralph.cli.echo import echo
 from ralph.errors import RunError
 
 if TYPE_CHECKING:
@@ -36,24 +37,25 @@ def trust_command(
     workdir = working_directory(directory)
     if remove:
         return _remove(workdir)
-    wanted = _wanted(workdir, config_file)
+    # Where it was not said where, the repository's own `cwd` counts, as it does for a run.
+    wanted = _wanted({"cwd": str(workdir)} if directory else {}, config_file)
     if not wanted:
-        click.echo("`ralph run` would execute nothing of this repository's own: there is nothing to allow.")
+        echo("`ralph run` would execute nothing of this repository's own: there is nothing to allow.")
         return 0
     missing = trust.untrusted_by_record(wanted)
-    click.echo("`ralph run` would execute this of the repository's own:")
-    click.echo("\n".join(trust.listed(wanted)))
+    echo("`ralph run` would execute or use this by the repository's word:")
+    echo("\n".join(trust.listed(wanted)))
     if not missing:
-        click.echo("All of it is trusted, as it is now.")
+        echo("All of it is trusted, as it is now.")
     elif dry_run:
-        click.echo("`ralph trust` allows it, as it is now.")
+        echo("`ralph trust` allows it, as it is now.")
     else:
         trust.remember(wanted)
-        click.echo("It is trusted now, until it changes. `ralph trust --remove` takes that back.")
+        echo("It is trusted now, until it changes. `ralph trust --remove` takes that back.")
     return 0
 
 
-def _wanted(workdir: Path, config_file: str | None) -> list[Item]:
+def _wanted(flags: dict[str, Any], config_file: str | None) -> list[Item]:
     """All of it, without running any of it."""
     from ralph.cli.run import settle
 
@@ -64,7 +66,7 @@ def _wanted(workdir: Path, config_file: str | None) -> list[Item]:
         raise trust.TrustError("")
 
     try:
-        resolved, place = settle({"cwd": str(workdir)}, config_file, stop)
+        resolved, place = settle(flags, config_file, stop)
     except trust.TrustError:
         return found
     return trust.items(resolved, place)
@@ -72,16 +74,15 @@ def _wanted(workdir: Path, config_file: str | None) -> list[Item]:
 
 def _list() -> int:
     from ralph import trust_store
-    from ralph.ui.render import safe
 
     records = trust_store.everything()
     if not records:
-        click.echo("Nothing is trusted yet.")
+        echo("Nothing is trusted yet.")
     for record in records:
         gone = "" if Path(record.directory).is_dir() else "  (not there any more)"
-        click.echo(safe(f"{record.directory}{gone}"))
+        echo(f"{record.directory}{gone}")
         for what in sorted(record.allowed):
-            click.echo(safe(f"  {what}"))
+            echo(f"  {what}")
     return 0
 
 
@@ -92,7 +93,7 @@ def _remove(workdir: Path) -> int:
 
     above = find_upward(workdir)
     forgotten = [root for root in {workdir, above.parent if above else workdir} if trust_store.forget(root)]
-    click.echo(
+    echo(
         "\n".join(f"Nothing in {root} is trusted any more." for root in sorted(forgotten))
         or f"Nothing was trusted in {workdir}."
     )
@@ -106,14 +107,14 @@ def ask(wanted: list[Item]) -> None:
         return
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
         raise trust.TrustError(trust.refusal(missing))
-    click.echo("This repository would have its own code run:", err=True)
-    click.echo("\n".join(trust.listed(missing)), err=True)
+    echo(f"This repository would {trust.what_for(missing)}:", err=True)
+    echo("\n".join(trust.listed(missing)), err=True)
     if not click.confirm("Do you trust it, as it is now?", default=False, err=True):
         raise trust.TrustError("not trusted: nothing was run")
     try:
         trust.remember(missing)
     except RunError as error:
-        click.echo(f"ralph: {error}", err=True)
+        echo(f"ralph: {error}", err=True)
         import os
 
         os.environ[trust.VARIABLE] = "1"

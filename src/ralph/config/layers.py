@@ -12,6 +12,7 @@ from ralph.config.convert import convert, short, split
 from ralph.config.filelayer import FileLayer, read_layer
 from ralph.config.settings import BY_NAME, HOSTED, OPTIONS, Option, Settings, default
 from ralph.errors import UsageError
+from ralph.files import refuse_outside
 from ralph.folders import user_config_dir
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def resolve(
     user = user_config_dir() / "ralph.yml"
     for path in (project, user if os.path.lexists(user) and user != project else None):
         if path is not None:
-            layer = _from_file(path, _shown(path, workdir), findings)
+            layer = _from_file(path, _shown(path, workdir), findings, typed=path == config_file, own=path == user)
             if layer is not None:
                 layers.append(layer)
                 files.append(path)
@@ -219,9 +220,11 @@ def _put(layer: _Layer, option: Option, value: Any, where: str, findings: _Findi
         findings.problems.append(f"{where}: {error}, not {short(value)}")
 
 
-def _from_file(path: Path, shown: str, findings: _Findings) -> _Layer | None:
+def _from_file(path: Path, shown: str, findings: _Findings, *, typed: bool, own: bool) -> _Layer | None:
     try:
-        layer = read_layer(yamlfile.load(path, shown), shown)
+        if not typed and not own:
+            refuse_outside(path, shown, path.parent, f"If you mean that file: -c {path.name}")
+        layer = read_layer(yamlfile.load(path, shown, named=typed), shown)
     except UsageError as error:
         findings.problems.append(str(error))
         return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ralph import files
 from ralph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ruamel.yaml.error import MarkedYAMLError
 
 NAMES = ("ralph.yml", "ralph.yaml")
+_MAX_VALUES = 100_000
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -39,13 +41,16 @@ def find_upward(start: Path) -> Path | None:
     return None
 
 
-def load(path: Path, shown: str) -> YamlFile:
-    """Reads a file; a broken one is a UsageError that says where. `shown` is its name in messages."""
+def load(path: Path, shown: str, *, named: bool = False) -> YamlFile:
+    """Reads a file; a broken one is a UsageError that says where. `shown` is its name in messages.
+
+    One that the user `named` may be a pipe.
+    """
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedMap
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    text = _text(path, shown)
+    text = _text(path, shown, named=named)
     try:
         data = YAML(typ="rt").load(text)
     except MarkedYAMLError as error:
@@ -62,15 +67,15 @@ def load(path: Path, shown: str) -> YamlFile:
         raise UsageError(f"{shown}:1: expected keys with values, like 'max_iterations: 20'")
     entries: dict[str, Entry] = {}
     try:
-        _flatten(data, "", 3, entries)
-    except RecursionError:
-        raise UsageError(f"{shown}: a value holds itself, or is nested too deep") from None
+        _flatten(data, "", 3, entries, _Budget(_MAX_VALUES))
+    except (_TooMuchError, RecursionError):
+        raise UsageError(f"{shown}: it holds more than a configuration can (aliases that repeat themselves?)") from None
     return YamlFile(path, entries)
 
 
-def _text(path: Path, shown: str) -> str:
+def _text(path: Path, shown: str, *, named: bool) -> str:
     try:
-        data = path.read_bytes()
+        data = files.read_any(path, files.MAX_CONFIG) if named else files.read(path)
     except FileNotFoundError:
         raise UsageError(f"{shown}: there is no such file") from None
     except IsADirectoryError:
@@ -93,7 +98,23 @@ def _in_words(error: MarkedYAMLError) -> str:
     return problem
 
 
-def _flatten(data: Any, prefix: str, depth: int, entries: dict[str, Entry]) -> None:
+class _TooMuchError(Exception):
+    """More values than anybody writes."""
+
+
+class _Budget:
+    """Aliases make billions of values of a few lines: each that is taken costs one."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def spend(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise _TooMuchError
+
+
+def _flatten(data: Any, prefix: str, depth: int, entries: dict[str, Entry], budget: _Budget) -> None:
     from ruamel.yaml.comments import CommentedMap
 
     for key, value in data.items():
@@ -101,17 +122,19 @@ def _flatten(data: Any, prefix: str, depth: int, entries: dict[str, Entry]) -> N
             line = data.lc.key(key)[0] + 1
         except (KeyError, TypeError):  # it came in by a merge (<<), which keeps no line
             line = (data.lc.line or 0) + 1
-        entries[f"{prefix}{key}"] = Entry(_plain(value), line)
+        entries[f"{prefix}{key}"] = Entry(_plain(value, budget), line)
         if depth > 1 and isinstance(value, CommentedMap):
-            _flatten(value, f"{prefix}{key}.", depth - 1, entries)
+            _flatten(value, f"{prefix}{key}.", depth - 1, entries, budget)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, budget: _Budget | None = None) -> Any:
     """Without ruamel's own types."""
+    budget = budget or _Budget(_MAX_VALUES)
+    budget.spend()
     if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): _plain(v, budget) for k, v in value.items()}
     if isinstance(value, list):
-        return [_plain(v) for v in value]
+        return [_plain(v, budget) for v in value]
     if isinstance(value, bool) or value is None:
         return value
     for kind in (int, float):

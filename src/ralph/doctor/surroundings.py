@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ralph import git as ask_git
 from ralph import trust
 from ralph.agents import registry
 from ralph.config.settings import Ui
@@ -98,12 +99,16 @@ def other_run(workdir: Path) -> Check:
 
 def git(workdir: Path) -> Check:
     version = _said("git", "--version").removeprefix("git version ")
-    top = _said("git", "-C", str(workdir), "rev-parse", "--show-toplevel") if version else ""
+    place = ask_git.top(workdir)
+    top = (ask_git.ask(place, "rev-parse", "--show-toplevel", timeout=10) or "").strip() if version and place else ""
     facts = {"version": version or None, "repository": top or None}
     if not version:
         return Check(
             "git", State.WARNING, "not found: what an agent changed is seen by sizes and times of files", facts
         )
+    refusal = ask_git.refusal(workdir) if not top else None
+    if refusal is not None:
+        return Check("git", State.WARNING, refusal, facts)
     if not top:
         text = f"{version}; this is no repository, so nothing that an agent does can be undone with git"
         return Check("git", State.WARNING, text, facts)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ralph.errors import RunError, UsageError
+from ralph.files import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +37,7 @@ class RunLock:
 
     def __enter__(self) -> Self:
         try:
-            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise RunError(f"the journal cannot be written: {self._path}: {error.strerror}") from None
         if not self._take():
@@ -89,9 +90,9 @@ class RunLock:
 def take_over(path: Path) -> str | None:
     """What a process that died left in its lock file, which is emptied; None if there is nothing, or it is alive."""
     try:
-        if not path.stat().st_size:
+        if not path.lstat().st_size:
             return None
-        fd = os.open(path, os.O_RDWR)
+        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW)  # it is emptied below: not what a link names
     except OSError:
         return None
     try:
@@ -108,7 +109,8 @@ def take_over(path: Path) -> str | None:
 def holder_of(path: Path) -> str:
     """What the holder of a lock wrote into it."""
     try:
-        return path.read_bytes()[:200].decode("utf-8", "replace").strip()
+        with open_regular(path) as file:
+            return file.read(200).decode("utf-8", "replace").strip()
     except OSError:
         return ""
 
@@ -138,7 +140,7 @@ def _said(fd: int) -> str:
 def is_locked(path: Path) -> bool:
     """Whether somebody holds the lock for himself now."""
     try:
-        fd = os.open(path, os.O_RDWR)
+        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     except OSError:
         return False
     try:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
 from ralph.errors import UsageError, nearest
+from ralph.files import open_regular, read
 from ralph.journal.layout import RunPaths, StatePaths
 from ralph.transcripts.events import EventError, Meta, TranscriptEvent, decode
 from ralph.transcripts.meta import Kind
+from ralph.trust_paths import require_journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+#: A line of an agent's, each byte of it escaped, is not longer.
+_MAX_LINE = 400 << 20
+_MAX_FACTS = 64 << 20
 
 
 class Stamp(msgspec.Struct, frozen=True):
@@ -37,19 +44,26 @@ def parse(line: bytes) -> Record | None:
     """One line of events.jsonl; None for a torn one (the run was killed while writing it)."""
     try:
         return Record(_stamp_decoder.decode(line), decode(line), line)
-    except (msgspec.DecodeError, EventError):
+    except (msgspec.DecodeError, EventError, RecursionError):
         return None
 
 
 def records(paths: RunPaths) -> Iterator[Record]:
     """All whole records of a run so far."""
     try:
-        with paths.events.open("rb") as file:
-            for line in file:
+        with open_regular(paths.events) as file:
+            for line in _lines(file):
                 if line.endswith(b"\n") and (record := parse(line[:-1])):
                     yield record
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise UsageError(f"the events of run {paths.run_id} cannot be read: {error.strerror}") from None
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """Of a file that need not have any: what is longer than any line of ours comes in pieces."""
+    return iter(lambda: file.readline(_MAX_LINE), b"")
 
 
 def find_state(start: Path) -> StatePaths:
@@ -57,13 +71,14 @@ def find_state(start: Path) -> StatePaths:
     for folder in (start, *start.parents):
         state = StatePaths(folder)
         if state.runs.is_dir():
+            require_journal(folder)
             return state
     raise UsageError(f"there are no runs here ({start} has no .ralph/runs, nor has a folder above it)")
 
 
 def list_runs(state: StatePaths) -> list[RunPaths]:
     """Oldest first."""
-    return [RunPaths(p) for p in sorted(state.runs.iterdir()) if p.is_dir()]
+    return [RunPaths(p) for p in sorted(state.runs.iterdir()) if p.is_dir() and not p.is_symlink()]
 
 
 def newest(state: StatePaths, runs: list[RunPaths]) -> RunPaths:
@@ -95,10 +110,10 @@ def find_run(state: StatePaths, name: str | None) -> RunPaths:
 def run_facts(paths: RunPaths) -> dict[str, Any]:
     """run.json, or nothing if the run died before it was written."""
     try:
-        facts: dict[str, Any] = msgspec.json.decode(paths.run_json.read_bytes())
-    except (OSError, msgspec.DecodeError):
+        facts = msgspec.json.decode(read(paths.run_json, _MAX_FACTS, follow=False))
+    except (OSError, msgspec.DecodeError, RecursionError):
         return {}
-    return facts
+    return facts if isinstance(facts, dict) else {}
 
 
 def run_end(paths: RunPaths) -> dict[str, Any] | None:
@@ -110,12 +125,12 @@ def run_end(paths: RunPaths) -> dict[str, Any] | None:
 def last_meta(paths: RunPaths, *kinds: Kind, tail: int = 1 << 16) -> dict[str, Any] | None:
     """The newest meta event of these kinds among the last bytes of a run: at least those of its last whole line."""
     try:
-        with paths.events.open("rb") as file:
+        with open_regular(paths.events) as file:
             size = file.seek(0, 2)
             while True:
                 file.seek(max(0, size - tail))
                 lines = file.read().split(b"\n")
-                if len(lines) > 2 or tail >= size:
+                if len(lines) > 2 or tail >= min(size, _MAX_LINE):
                     break
                 tail *= 8
     except OSError:
@@ -137,9 +152,9 @@ class Follower:
 
     def read(self) -> Iterator[Record]:
         try:
-            with self._paths.events.open("rb") as file:
+            with open_regular(self._paths.events) as file:
                 file.seek(self._offset)
-                for line in file:
+                for line in _lines(file):
                     if not line.endswith(b"\n"):
                         return  # still being written
                     self._offset += len(line)

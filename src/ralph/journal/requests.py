@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from ralph.errors import RunError
+from ralph.files import open_regular, read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.journal.layout import RunPaths
 
+_MAX_NOTE = 4 << 20
 _LONGEST_WORD = 20
 
 
@@ -127,7 +129,7 @@ class Requests:
             note = (known or {}).get(name)
             if note is None:
                 try:
-                    text = (self._notes / name).read_bytes().decode("utf-8", "replace")
+                    text = read(self._notes / name, _MAX_NOTE, follow=False).decode("utf-8", "replace")
                 except OSError:
                     continue  # dropped in this moment
                 note = Note(name, text)
@@ -139,7 +141,7 @@ class Requests:
             names = os.listdir(self._notes)
         except OSError:
             return []
-        return sorted((n for n in names if n.endswith(".md") and n.partition("-")[0].isdigit()), key=_in_order)
+        return sorted((n for n in names if n.endswith(".md") and n.partition("-")[0].isdecimal()), key=_in_order)
 
     def _put(self, path: Path, text: str) -> None:
         temporary = self._root / f"{path.name}.{secrets.token_hex(4)}.tmp"
@@ -174,7 +176,7 @@ def _in_order(name: str) -> tuple[int, str]:
 def _word(path: Path, kind: type[Word]) -> Word | None:
     """Something else than we would write is no request."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return kind(file.read(_LONGEST_WORD).decode("utf-8", "replace"))
     except (OSError, ValueError):
         return None

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from ralph.errors import RalphError, RunError
+from ralph.files import leads_out, repository
 from ralph.journal.layout import RunPaths, StatePaths
 from ralph.journal.lock import RunLock
+from ralph.journal.seal import sealed
 from ralph.masking.events import EventMasker
 from ralph.masking.masker import Masker
 from ralph.masking.stream import ByteMasker
@@ -37,7 +39,7 @@ class Appender:
     def __init__(self, path: Path, how: int = os.O_WRONLY | os.O_CREAT | os.O_APPEND) -> None:
         self._path = path
         try:
-            self._fd = os.open(path, how, 0o600)
+            self._fd = os.open(path, how | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise _journal_error(path, error) from None
 
@@ -178,14 +180,17 @@ class JournalWriter:
                 if link.is_symlink() and self.paths.run_id in link.readlink().parts:
                     link.unlink()
 
-    def write_run(self, facts: dict[str, Any]) -> None:
-        """run.json; anew when the run is gone on with."""
+    def write_run(self, facts: dict[str, Any], *, seal: bool = True) -> None:
+        """run.json; anew when the run is gone on with. What nobody will go on with needs no seal."""
         plain = msgspec.to_builtins(facts, enc_hook=str)
         kept = self.masker.value(plain)
         # A run that is gone on with must not be given the masks for the real thing.
         masked = [name for name in ("prompt_text",) if kept.get(name) != plain.get(name)]
         masked += [n for n, value in kept.get("settings", {}).items() if value != plain["settings"][n]]
-        body = msgspec.json.format(msgspec.json.encode(kept | {"masked": masked}), indent=2) + b"\n"
+        whole = kept | {"masked": masked}
+        if seal:
+            whole = sealed(self.paths, whole)
+        body = msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
         _put_whole(self.paths.run_json, body)
 
     def write_baseline(self, snapshot: Any) -> None:
@@ -273,6 +278,8 @@ class JournalWriter:
         link = state.agent_events
         if link.exists() and not link.is_symlink():
             return  # somebody else's file: it stays
+        if leads_out(link.parent, repository(state.workdir)) is not None:
+            return  # a link of the repository's, not a place that the user named
         try:
             if not link.parent.is_dir():
                 link.parent.mkdir()
@@ -293,8 +300,9 @@ def prepare_state(workdir: Path) -> StatePaths:
         shared = state.root.is_dir() and any(state.root.iterdir())
         state.runs.mkdir(parents=True, exist_ok=True)
         ignore = state.root / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text(_OURS_IN_GIT if shared else "*\n")
+        if not os.path.lexists(ignore):
+            with ignore.open("x") as file:  # never through a link
+                file.write(_OURS_IN_GIT if shared else "*\n")
     except OSError as error:
         raise _journal_error(state.root, error) from None
     return state
@@ -307,8 +315,10 @@ def _has_output(folder: Path) -> bool:
 def _put_whole(path: Path, body: bytes) -> None:
     temporary = path.with_suffix(".tmp")
     try:
-        temporary.touch(mode=0o600)
-        temporary.write_bytes(body)
+        temporary.unlink(missing_ok=True)
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # never through a link
+        with os.fdopen(fd, "wb") as file:
+            file.write(body)
         temporary.replace(path)
     except OSError as error:
         raise _journal_error(path, error) from None

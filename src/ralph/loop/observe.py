@@ -27,6 +27,9 @@ from ralph.transcripts.meta import Kind
 _TAIL = 2000
 #: In the year 5138. Whoever names a later time does not mean it.
 _LATEST = 1e11
+#: More tools at once, or longer names, are nobody's honest ones.
+_OPEN_TOOLS = 1000
+_NAME = 200
 
 
 class ToolCounts(msgspec.Struct):
@@ -174,12 +177,13 @@ class Observation:
             case ToolStart(tool=tool):
                 self.tools.started += 1
                 self.retrying = None
-                self.tool_names[tool.name] += 1
-                self.open_tools[tool.id] = tool.name
+                self._count(tool.name)
+                if len(self.open_tools) < _OPEN_TOOLS:
+                    self.open_tools[tool.id[:_NAME]] = tool.name[:_NAME]
                 self._boundary()
             case ToolEnd(tool=tool):
-                if self.open_tools.pop(tool.id, None) is None and tool.name:
-                    self.tool_names[tool.name] += 1
+                if self.open_tools.pop(tool.id[:_NAME], None) is None and tool.name:
+                    self._count(tool.name)
                 match tool.status:
                     case ToolStatus.OK:
                         self.tools.ok += 1
@@ -198,6 +202,11 @@ class Observation:
                 self.cost.add(usage if usage.model else msgspec.structs.replace(usage, model=self.model))
             case Meta(meta=fields):
                 self._meta(fields)
+
+    def _count(self, name: str) -> None:
+        """By their names, as long as these are not invented by the million."""
+        name = name[:_NAME]
+        self.tool_names[name if name in self.tool_names or len(self.tool_names) < _OPEN_TOOLS else "others"] += 1
 
     def _meta(self, fields: dict[str, Any]) -> None:
         match fields.get("kind"):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import subprocess
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+
+from ralph import git
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,7 +27,6 @@ _OURS = (
 _REMEMBER = 1 << 20
 _HASH_LIMIT = 512 << 20
 _WALK_LIMIT = 20_000
-_GIT_TIMEOUT = 120
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -56,9 +56,9 @@ class Changes(msgspec.Struct, frozen=True):
 
 
 def take(workdir: Path) -> Snapshot:
-    top = _top(workdir)
+    top = git.top(workdir)
     status = (
-        _git(top, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames")
+        git.ask(top, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames")
         if top
         else None
     )
@@ -73,10 +73,10 @@ def compare(before: Snapshot, after: Snapshot) -> Changes:
     commits = 0
     if after.top and before.head != after.head and before.head and after.head:
         committed = dict(_tree_diff(after.top, before.head, after.head))
-        count = _git(after.top, "rev-list", "--count", f"{before.head}..{after.head}")
+        count = git.ask(after.top, "rev-list", "--count", f"{before.head}..{after.head}")
         commits = int(count) if count and count.strip().isdigit() else 0
     elif after.top and after.head and not before.head:
-        count = _git(after.top, "rev-list", "--count", after.head)
+        count = git.ask(after.top, "rev-list", "--count", after.head)
         commits = int(count) if count and count.strip().isdigit() else 0
         committed = {name: ("", content) for name, content in _tree(after.top, after.head)}
     now = after.files
@@ -186,7 +186,7 @@ class _Hasher:
 
 def _tree_diff(top: str, old: str, new: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """(path, (content before, content after)), as `_Hasher` names it; a file that is not there has none."""
-    raw = _git(top, "diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new) or ""
+    raw = git.ask(top, "diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new) or ""
     fields = raw.split("\0")
     for info, name in zip(fields[0::2], fields[1::2], strict=False):
         parts = info.removeprefix(":").split(" ")
@@ -199,7 +199,7 @@ def _named(mode: str, blob: str) -> str:
 
 
 def _tree(top: str, commit: str) -> Iterator[tuple[str, str]]:
-    for entry in (_git(top, "ls-tree", "-r", "-z", commit) or "").split("\0"):
+    for entry in (git.ask(top, "ls-tree", "-r", "-z", commit) or "").split("\0"):
         info, _, name = entry.partition("\t")
         if name and not name.startswith(_OURS):
             mode, _, blob = info.split(" ")
@@ -228,28 +228,3 @@ def _walk(root: Path) -> Iterator[tuple[str, str]]:
             count += 1
             if count >= _WALK_LIMIT:
                 return
-
-
-def _top(workdir: Path) -> str | None:
-    """The repository's top, by looking for `.git` upward (a git process costs more than the whole iteration)."""
-    for folder in (workdir, *workdir.parents):
-        if (folder / ".git").exists():
-            return str(folder)
-    return None
-
-
-def _git(top: str, *arguments: str) -> str | None:
-    """Git's answer, or None if it has none (not installed, not a repository, no commit)."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    environment |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    try:
-        done = subprocess.run(
-            ["git", "-C", top, "-c", "core.quotepath=off", *arguments],
-            capture_output=True,
-            env=environment,
-            timeout=_GIT_TIMEOUT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return os.fsdecode(done.stdout) if done.returncode == 0 else None

@@ -75,7 +75,7 @@ def read(paths: RunPaths) -> Past:
             case Kind.VERIFY if fields.get("baseline"):
                 baseline[str(fields.get("command"))] = fields.get("ok") is True
             case Kind.ITERATION_START:
-                cut, cut_at, agent, usage = int(fields["n"]), last, str(fields.get("agent")), []
+                cut, cut_at, agent, usage = _number(paths, fields.get("n")), last, str(fields.get("agent")), []
             case Kind.ITERATION_END:
                 cut, marked = None, last
                 try:
@@ -92,6 +92,12 @@ def read(paths: RunPaths) -> Past:
     # The time since the last number that was written down is known from the clock of the records alone.
     standing.elapsed += max(0.0, max(last, _last_output(paths, cut)) - (marked or begun))
     return Past(standing, _first(paths), baseline, cut, agent, cut_at, tuple(usage), end)
+
+
+def _number(paths: RunPaths, value: object) -> int:
+    if isinstance(value, int) and 0 < value < 10**9:
+        return value
+    raise UsageError(f"the events of run {paths.run_id} are not as ralph writes them; start a new run")
 
 
 def _last_output(paths: RunPaths, iteration: int | None) -> float:

@@ -69,6 +69,8 @@ def restored(iteration_end: dict[str, Any]) -> Standing:
     """The opposite of `saved`. Raises msgspec.ValidationError for what is none."""
     standing = msgspec.convert(iteration_end["state"], Standing)
     standing.breaker = msgspec.convert(iteration_end.get("breaker", {}), Breaker)
+    if len(standing.rota.names) != len(standing.rota.posts):
+        raise msgspec.ValidationError("names without posts")
     standing.rota = msgspec.structs.replace(
         standing.rota,
         posts=tuple(

@@ -4,12 +4,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ralph.transcripts import meta
 from ralph.transcripts.base import Block, Capabilities, TranscriptAdapter
-from ralph.transcripts.events import Tag, Text, TranscriptEvent
+from ralph.transcripts.events import Tag, Text, ToolEnd, TranscriptEvent, Usage, UsageEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+_COUNTS = tuple(name for name in Usage.__struct_fields__ if name != "model")
+#: No iteration uses more tokens, dollars or milliseconds.
+_MOST = 1e12
+
+
+def sane(events: list[TranscriptEvent]) -> list[TranscriptEvent]:
+    """The same, but a count that cannot be one, such as -1 or 1e308, is not known."""
+    for at, event in enumerate(events):
+        kind = type(event)
+        if kind is UsageEvent or kind is ToolEnd:
+            events[at] = _sane(event)
+    return events
+
+
+def _sane(event: TranscriptEvent) -> TranscriptEvent:
+    match event:
+        case UsageEvent(usage=usage):
+            wrong = [name for name in _COUNTS if not _possible(getattr(usage, name))]
+            return UsageEvent(msgspec.structs.replace(usage, **dict.fromkeys(wrong))) if wrong else event
+        case ToolEnd(tool=tool) if not _possible(tool.duration_ms):
+            return ToolEnd(msgspec.structs.replace(tool, duration_ms=None))
+    return event
+
+
+def _possible(value: float | None) -> bool:
+    return value is None or 0 <= value <= _MOST
 
 
 class SafeAdapter(TranscriptAdapter):
@@ -35,16 +64,16 @@ class SafeAdapter(TranscriptAdapter):
         return self._inner.structured
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        return self._each([line], self._inner.feed)
+        return sane(self._each([line], self._inner.feed))
 
     def feed_stderr(self, line: str) -> list[TranscriptEvent]:
-        return self._each([line], self._inner.feed_stderr)
+        return sane(self._each([line], self._inner.feed_stderr))
 
     def feed_lines(self, lines: list[str]) -> list[TranscriptEvent]:
-        return self._many(lines, self._inner.feed, self._out_block)
+        return sane(self._many(lines, self._inner.feed, self._out_block))
 
     def feed_stderr_lines(self, lines: list[str]) -> list[TranscriptEvent]:
-        return self._many(lines, self._inner.feed_stderr, self._err_block)
+        return sane(self._many(lines, self._inner.feed_stderr, self._err_block))
 
     def _each(self, lines: list[str], feed: Callable[[str], list[TranscriptEvent]]) -> list[TranscriptEvent]:
         events: list[TranscriptEvent] = []
@@ -80,6 +109,6 @@ class SafeAdapter(TranscriptAdapter):
 
     def flush(self) -> list[TranscriptEvent]:
         try:
-            return self._inner.flush()
+            return sane(self._inner.flush())
         except Exception as error:  # noqa: BLE001 - a boundary: an adapter's bug must not end a run
             return [meta.parse_error(f"adapter {self.name} failed at the end: {error!r}", "")]

@@ -9,6 +9,7 @@ from ralph.transcripts.events import Meta
 from ralph.transcripts.meta import Kind
 from ralph.ui.console import PlainScreen
 from ralph.ui.outlet import Outlet
+from ralph.ui.render import escaped_json
 
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
@@ -24,9 +25,10 @@ class JsonScreen:
 
     def __init__(self, *, hurried: bool = False) -> None:
         self._outlet = Outlet(sys.stdout.fileno(), patience=_PATIENCE if hurried else None)
+        self._terminal = sys.stdout.isatty()
 
     def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
-        self._outlet.write(lines)  # where some were skipped, `seq` has a gap
+        self._outlet.write(escaped_json(lines) if self._terminal else lines)  # where some were skipped, `seq` has a gap
 
     def status(self, status: Status) -> None:
         pass

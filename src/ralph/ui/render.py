@@ -21,8 +21,15 @@ from ralph.transcripts.meta import Kind
 #: A longer line is cut on the screen; the journal has it whole.
 MAX_SHOWN = 4000
 _TOOL_LINES = 12
+#: More tools at once, or longer names, are nobody's honest ones.
+_OPEN_TOOLS = 1000
+_NAME = 200
 _SIGNS = {ToolStatus.OK: "✓ ok", ToolStatus.FAIL: "✗ failed", ToolStatus.UNKNOWN: "· ended"}
-_UNSAFE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_UNSAFE = re.compile(
+    r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+#: The same in UTF-8, as far as JSON lets it stand: DEL, C1, and what turns the direction of text.
+_UNSAFE_JSON = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
 
 
 def safe(text: str) -> str:
@@ -32,6 +39,11 @@ def safe(text: str) -> str:
     if text.isprintable():
         return text
     return _UNSAFE.sub(_visible, text.replace("\t", "    "))
+
+
+def escaped_json(data: bytes) -> bytes:
+    """The same JSON, without a byte that a terminal would obey."""
+    return _UNSAFE_JSON.sub(lambda found: b"\\u%04x" % ord(found.group().decode()), data)
 
 
 def _visible(found: re.Match[str]) -> str:
@@ -47,20 +59,32 @@ class Renderer:
     def __init__(self) -> None:
         self._tools: dict[str, tuple[str, int]] = {}
 
+    def _keep(self, tool_id: str, name: str, shown: int) -> None:
+        """An agent that opens tools and never ends them does not fill the memory: the oldest is forgotten."""
+        if len(self._tools) >= _OPEN_TOOLS and tool_id not in self._tools:
+            del self._tools[next(iter(self._tools))]
+        self._tools[tool_id] = (name[:_NAME], shown)
+
     def lines(self, event: TranscriptEvent) -> list[tuple[str, str]]:
         # Words are by far the most; matching takes long to say no.
-        return _text(event) if type(event) is Text else self._other(event)  # type: ignore[arg-type]
+        if type(event) is Text:
+            return _text(event)
+        try:
+            return self._other(event)  # type: ignore[arg-type]
+        except RecursionError:
+            return [("SYS", "an event that is nested too deeply to be shown; it is in the journal")]
 
     def _other(self, event: ToolOutput | ToolStart | ToolEnd | UsageEvent | Meta) -> list[tuple[str, str]]:
         match event:
             case ToolOutput(tool=tool, text=text):
                 return self._output(tool.id, text)
             case ToolStart(tool=tool):
-                self._tools[tool.id] = (tool.name, 0)
+                self._keep(tool.id[:_NAME], tool.name, 0)
                 return [("TOOL", f"{safe(tool.name)}{_input(tool.input)}")]
             case ToolEnd(tool=tool):
-                alone = list(self._tools) == [tool.id]  # right below its start: no need to name it again
-                name, shown = self._tools.pop(tool.id, (tool.name or "", 0))
+                key = tool.id[:_NAME]
+                alone = len(self._tools) == 1 and key in self._tools  # right below its start: no need to name it again
+                name, shown = self._tools.pop(key, (tool.name or "", 0))
                 return _tool_end("" if alone else name, tool.status, tool.duration_ms, shown)
             case UsageEvent():
                 return []
@@ -69,10 +93,11 @@ class Renderer:
                 return [(safe(label), safe(text)) for label, text in _meta(fields)]
 
     def _output(self, tool_id: str, text: str) -> list[tuple[str, str]]:
+        tool_id = tool_id[:_NAME]
         name, shown = self._tools.get(tool_id, ("", 0))
         lines = text.rstrip("\n").split("\n")
         room = max(0, _TOOL_LINES - shown)
-        self._tools[tool_id] = (name, shown + len(lines))
+        self._keep(tool_id, name, shown + len(lines))
         return [("TOOL", "  │ " + safe(line)) for line in lines[:room]]
 
 
@@ -209,8 +234,8 @@ def _verify(fields: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _verdict(fields: dict[str, Any]) -> list[tuple[str, str]]:
-    usage = ", ".join(f"{k} {v}" for k, v in (fields.get("usage") or {}).items()) or "unknown"
-    tools = ", ".join(f"{v} {k}" for k, v in (fields.get("tools") or {}).items())
+    usage = ", ".join(f"{k} {v}" for k, v in _table(fields.get("usage")).items()) or "unknown"
+    tools = ", ".join(f"{v} {k}" for k, v in _table(fields.get("tools")).items())
     done = "complete" if fields.get("completed") else "not complete"
     session = fields.get("session_id") or "unknown"
     return [
@@ -227,11 +252,16 @@ def _run_end(fields: dict[str, Any]) -> list[tuple[str, str]]:
             f"{str(fields.get('end')).replace('_', ' ').capitalize()} (exit code {fields.get('exit_code')})",
         ),
     ]
-    summary: dict[str, Any] = fields.get("summary") or {}
+    summary = _table(fields.get("summary"))
     width = max((len(name) for name in summary), default=0)
     for name, value in summary.items():
         lines += [(f"{'' if n else name:<{width}}", part) for n, part in enumerate(str(value).split("\n"))]
     return lines
+
+
+def _table(value: Any) -> dict[str, Any]:
+    """A journal may be anybody's: what should be a table need not be one."""
+    return value if isinstance(value, dict) else {}
 
 
 def _number(value: Any) -> str:

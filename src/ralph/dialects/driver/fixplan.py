@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph import files
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -32,7 +34,7 @@ def find(workdir: Path) -> str | None:
 def count(path: Path) -> Boxes:
     """The boxes now; none of a file that cannot be read."""
     try:
-        marks = _BOX.findall(path.read_text(encoding="utf-8", errors="replace"))
+        marks = _BOX.findall(files.read_text(path))
     except OSError:
         return Boxes()
     return Boxes(sum(mark != " " for mark in marks), marks.count(" "))

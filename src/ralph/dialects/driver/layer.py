@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ralph import files
 from ralph.config.convert import short
 from ralph.config.filelayer import FileLayer
 from ralph.config.settings import Signals
@@ -55,8 +56,9 @@ def read(workdir: Path, environ: Mapping[str, str]) -> tuple[str, ralphrc.RcFile
     shown = next((place for place in PLACES if (workdir / place).is_file()), None)
     if shown is None:
         return PLACES[-1], ralphrc.RcFile()
+    files.refuse_outside(workdir / shown, shown, workdir, "Put the file itself there.")
     try:
-        text = (workdir / shown).read_text(encoding="utf-8", errors="surrogateescape")
+        text = files.read_text(workdir / shown, "surrogateescape")
     except OSError as error:
         raise UsageError(f"{shown} cannot be read: {error.strerror}") from None
     return shown, ralphrc.read(text, environ)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ralph import files
 from ralph.agents import registry
 from ralph.agents.survey import Row
 from ralph.dialects.driver.launcher import DriverLauncher, describe
@@ -71,6 +72,6 @@ def _seen(path: Path, workdir: Path) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return files.read_text(path)
     except OSError:
         return ""

@@ -12,6 +12,7 @@ from ralph.config.settings import BY_NAME
 from ralph.dialects.provider import planfile
 from ralph.dialects.provider.ini import Entry, read_ini
 from ralph.errors import nearest
+from ralph.files import refuse_outside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,6 +88,7 @@ def user_file() -> Path:
 def layer(found: Found, workdir: Path) -> FileLayer:
     """The project's file over the user's; an empty value is no value, but for `claude_args`."""
     shown = str(found.path.relative_to(workdir)) if found.path.is_relative_to(workdir) else str(found.path)
+    refuse_outside(found.path, shown, workdir, "Put the file itself there.")
     result = FileLayer(shown, workdir, {}, {}, [], [])
     entries: dict[str, Entry] = {}
     own = user_file()

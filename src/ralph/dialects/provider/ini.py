@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph import files
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -33,7 +35,7 @@ def read_ini(path: Path, shown: str) -> IniFile:
     """Its keys, the last of a name winning. What is wrong is kept, with its line."""
     file = IniFile({}, [])
     try:
-        text = path.read_bytes().decode("utf-8-sig", "replace")
+        text = files.read(path).decode("utf-8-sig", "replace")
     except OSError as error:
         file.problems.append((0, f"{shown} cannot be read: {error.strerror}"))
         return file

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph import files, git
 from ralph.dialects.provider.text import TASK_PROMPT
 from ralph.errors import UsageError
 from ralph.prompt import PromptSource
@@ -16,6 +16,8 @@ from ralph.prompt import PromptSource
 if TYPE_CHECKING:
     from ralph.config.layers import Resolved
 
+#: The words in which the agent is told to follow a plan, if the project has its own.
+TEMPLATE = ".ralphex/prompts/task.txt"
 _TASK = re.compile(r"^#{2,4}\s+(?:Task|Iteration)\b", re.IGNORECASE)
 _HEADING = re.compile(r"^(#{1,6})\s")
 _OPEN = re.compile(r"^\s*[-*+]\s+\[ \]\s*(.*)")
@@ -61,7 +63,7 @@ def open_boxes(text: str) -> list[OpenBox]:
 def still_open(path: Path) -> str | None:
     """Why this plan is not done, if it is not."""
     try:
-        boxes = open_boxes(path.read_text("utf-8", "replace"))
+        boxes = open_boxes(files.read_text(path))
     except OSError:
         return None  # moved to where done plans lie: nothing can be said against it
     if not boxes:
@@ -108,11 +110,11 @@ def _template(workdir: Path) -> tuple[str, str]:
     from ralph.dialects.provider.config import user_file
 
     for path, shown in (
-        (workdir / ".ralphex" / "prompts" / "task.txt", ".ralphex/prompts/task.txt"),
+        (workdir / TEMPLATE, TEMPLATE),
         (user_file().parent / "prompts" / "task.txt", str(user_file().parent / "prompts" / "task.txt")),
     ):
         try:
-            text = path.read_text("utf-8", "replace")
+            text = files.read_text(path)
         except OSError:
             continue
         said = _without_head(text)
@@ -140,10 +142,7 @@ def _variables(plan: str, workdir: Path) -> dict[str, str]:
 
 def _default_branch(workdir: Path) -> str:
     for asked in (["symbolic-ref", "--short", "refs/remotes/origin/HEAD"], ["config", "init.defaultBranch"]):
-        try:
-            done = subprocess.run(["git", *asked], cwd=workdir, capture_output=True, text=True, timeout=10, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        if done.returncode == 0 and done.stdout.strip():
-            return done.stdout.strip().removeprefix("origin/")
+        said = git.ask(git.top(workdir) or str(workdir), *asked, timeout=10)
+        if said and said.strip():
+            return said.strip().removeprefix("origin/")
     return "main"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph import files
 from ralph.agents import registry
 from ralph.agents.spec import Delivery, Invocation
 from ralph.dialects.script.config import leads_out
@@ -206,7 +207,7 @@ def _check(answer: Answer, shown: str, spec: AgentSpec | None) -> None:
 
 def _needs(script: Path, shown: str) -> list[str]:
     """Most scripts read JSON with jq and hide its errors: without it they would find no response at all."""
-    uses = re.search(r"^[^#\n]*\bjq\b", script.read_text("utf-8", "replace"), re.MULTILINE)
+    uses = re.search(r"^[^#\n]*\bjq\b", files.read_text(script), re.MULTILINE)
     if uses and which("jq") is None:
         return [f"{shown} uses jq, which was not found in PATH: it may not find the agent's response"]
     return []
@@ -229,6 +230,6 @@ def _view(resolved: Resolved, spec: AgentSpec | None, script: Path, shown: str) 
         return View(transcripts.canonical(wanted), "asked for")
     name = next((i.transcript for i in spec.invocation if i.transcript != "plain"), "plain") if spec else "plain"
     # Every structured format of theirs has to be asked for by a flag with this word in it.
-    if spec is not None and name != "plain" and "json" in script.read_text("utf-8", "replace"):
+    if spec is not None and name != "plain" and "json" in files.read_text(script):
         return View(name, f"what {spec.title} writes, which {shown} runs", guessed=True)
     return View(None, f"shown by agent_format_display in {shown}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph import files
 from ralph.errors import UsageError
 from ralph.programs import which
 
@@ -55,7 +56,7 @@ def bash() -> str:
 
 def assigned(path: Path) -> dict[str, int]:
     """The variables that a bash file sets at the start of a line, with the last line that does."""
-    lines = path.read_text("utf-8", "replace").splitlines()
+    lines = files.read_text(path).splitlines()
     return {found.group(1): number for number, line in enumerate(lines, 1) if (found := _ASSIGNMENT.match(line))}
 
 
