@@ -79,6 +79,10 @@ class Place:
             subprocess.run(["git", *arguments], cwd=folder, env=self.env, check=True)
 
     def remove(self) -> None:
+        mounted = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+        for folder in reversed(mounted):
+            if folder.startswith(f"{self.root}/"):
+                subprocess.run(["umount", "-l", folder], capture_output=True, check=False)
         shutil.rmtree(self.root, ignore_errors=True)
 
     # -- making it happen
