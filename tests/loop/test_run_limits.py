@@ -57,7 +57,7 @@ def test_a_limit_with_a_reset_time_is_waited_out_and_counts_for_nothing(run_rtf1
     assert [m["n"] for m in ran.metas("iteration_start")] == [1, 2]
     assert [m["max"] for m in ran.metas("iteration_start")] == [1, 2]
     assert "waiting" in ran.out
-    assert "2 (1 not counted: a limit of the provider, or cut short)" in ran.out
+    assert "2 (1 not counted: a limit of the provider, a pause, or cut short)" in ran.out
 
 
 def test_a_told_pause_is_kept(run_rtf1: Run) -> None:
