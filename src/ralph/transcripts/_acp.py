@@ -7,6 +7,15 @@ from typing import Any
 import msgspec
 
 from ralph.transcripts import meta
+from ralph.transcripts._acp_lines import (
+    HOT,
+    Called,
+    CallUpdate,
+    MessageChunk,
+    ThoughtChunk,
+    UsageUpdate,
+    decode_line,
+)
 from ralph.transcripts._deltas import DeltaLines
 from ralph.transcripts._errors import classify
 from ralph.transcripts._json import get_dict, get_float, get_list, get_str
@@ -67,6 +76,42 @@ class AcpReader:
                 return [Text(Tag.SYS, f"asks for permission: {get_str(call, 'title', 'toolCallId') or 'a tool'}")]
         return [meta.unknown(value)]
 
+    def usual(self, line: str) -> list[TranscriptEvent] | None:
+        """The events of a line, if it is one of those that a conversation mostly consists of; else None."""
+        if not line.startswith(HOT):
+            return None
+        try:
+            update = decode_line(line).params.update
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            return None
+        # Not by isinstance, which is slow to say no.
+        if type(update) is MessageChunk:
+            if self._thoughts.length:
+                return self._thoughts.flush() + self._words.feed(update.content.text)
+            return self._words.feed(update.content.text)
+        if type(update) is ThoughtChunk:
+            if self._words.length:
+                return self._words.flush() + self._thoughts.feed(update.content.text)
+            return self._thoughts.feed(update.content.text)
+        if type(update) is CallUpdate or type(update) is Called:
+            return self._usual_call(update)
+        if type(update) is UsageUpdate:
+            cost = update.cost
+            return [] if cost is None or cost.currency != "USD" else self._cost_so_far(cost.amount)
+        return []
+
+    def _usual_call(self, update: Called | CallUpdate) -> list[TranscriptEvent]:
+        events = self._flush_words()
+        call = update.tool_call_id
+        if type(update) is Called and call not in self._tools:
+            self._begin(events, call, update.title or update.kind, update.raw_input)
+        status = _STATUS.get(update.status) if update.status is not None else None
+        if status is not None and call in self._tools:
+            content = update.content
+            output = "\n".join([part.content.text for part in content if part.content.text]) if content else ""
+            self._end(events, call, output or _raw(update.raw_output), status)
+        return events
+
     def flush(self) -> list[TranscriptEvent]:
         """The last words; without the answer to a prompt the run has not ended well."""
         events = self._flush_words()
@@ -96,23 +141,32 @@ class AcpReader:
             return [meta.unknown(update)]
         events: list[TranscriptEvent] = []
         if update.get("sessionUpdate") == "tool_call" and call not in self._tools:
-            # The title is for people ("shell · ls -la"), but the protocol has no other name.
-            name = get_str(update, "title", "kind") or "tool"
-            self._tools[call] = name
-            events.append(ToolStart(ToolCall(call, name, get_dict(update, "rawInput") or None)))
+            self._begin(events, call, get_str(update, "title", "kind"), get_dict(update, "rawInput"))
         status = _STATUS.get(str(update.get("status")))
         if status is not None and call in self._tools:
-            name = self._tools.pop(call)
             output = "\n".join(t for t in map(_text, get_list(update, "content")) if t) or _raw(update.get("rawOutput"))
-            if output:
-                events.append(ToolOutput(ToolRef(call, name), output))
-            events.append(ToolEnd(ToolResult(call, status, None, name)))
+            self._end(events, call, output, status)
         return events
 
+    def _begin(self, events: list[TranscriptEvent], call: str, title: str | None, given: dict[str, Any] | None) -> None:
+        # The title is for people ("shell · ls -la"), but the protocol has no other name.
+        name = title or "tool"
+        self._tools[call] = name
+        events.append(ToolStart(ToolCall(call, name, given or None)))
+
+    def _end(self, events: list[TranscriptEvent], call: str, output: str, status: ToolStatus) -> None:
+        name = self._tools.pop(call)
+        if output:
+            events.append(ToolOutput(ToolRef(call, name), output))
+        events.append(ToolEnd(ToolResult(call, status, None, name)))
+
     def _spent(self, cost: dict[str, Any]) -> list[TranscriptEvent]:
-        """Costs add up over a session. Tokens are left out: what agents put there is the context's size."""
         amount = get_float(cost, "amount")
-        if amount is None or cost.get("currency") != "USD" or amount <= self._cost:
+        return [] if amount is None or cost.get("currency") != "USD" else self._cost_so_far(amount)
+
+    def _cost_so_far(self, amount: float) -> list[TranscriptEvent]:
+        """Costs add up over a session. Tokens are left out: what agents put there is the context's size."""
+        if amount <= self._cost:
             return []
         spent, self._cost = amount - self._cost, amount
         return [UsageEvent(Usage(cost_usd=spent))]
@@ -141,7 +195,8 @@ class AcpReader:
         return [meta.error(message, classify(message))]
 
     def _flush_words(self) -> list[TranscriptEvent]:
-        return [*self._thoughts.flush(), *self._words.flush()]
+        events = self._thoughts.flush() if self._thoughts.length else []
+        return events + self._words.flush() if self._words.length else events
 
 
 def _text(content: Any) -> str:

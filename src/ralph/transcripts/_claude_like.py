@@ -149,6 +149,9 @@ class ClaudeLikeAdapter(UsualLines):
             return [Text(Tag.SYS, text)]
         return self.stream.words.full(text)
 
+    def is_plain(self, text: str) -> bool:
+        return text != _NO_CONTENT
+
     def on_user(self, value: dict[str, Any]) -> Events:
         content = get_dict(value, "message").get("content", value.get("content"))
         nested = value.get("parent_tool_use_id") is not None

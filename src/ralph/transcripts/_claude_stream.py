@@ -51,7 +51,8 @@ class MessageStream:
 
     def restart(self) -> list[TranscriptEvent]:
         """A new message begins."""
-        return self.thoughts.restart() + self.words.restart()
+        events = self.thoughts.restart()
+        return events + self.words.restart() if events else self.words.restart()
 
     def count(self, usage: dict[str, Any]) -> list[TranscriptEvent]:
         if usage:
@@ -60,7 +61,8 @@ class MessageStream:
 
     def end_block(self) -> list[TranscriptEvent]:
         """Of a block, or of the whole message."""
-        return self.close() if self._tool is None else self.close() + self._tool_call()
+        events = self.close() if self.words.parts or self.thoughts.parts else []
+        return events if self._tool is None else events + self._tool_call()
 
     def close(self) -> list[TranscriptEvent]:
         """What came in fragments is over."""
@@ -101,7 +103,7 @@ class MessageStream:
         return []
 
     def start_block(self, block: dict[str, Any]) -> list[TranscriptEvent]:
-        events = self.close()
+        events = self.close() if self.words.parts or self.thoughts.parts else []
         kind = block.get("type")
         if kind == "text":
             first = get_str(block, "text")
@@ -122,4 +124,9 @@ class MessageStream:
             given = decode_json("".join(self._input)) if any(self._input) else block.get("input")
         except (ValueError, RecursionError):
             given = None
-        return self._tools.start({**block, "input": given})
+        call, name = block.get("id"), block.get("name")
+        if type(call) is not str or type(name) is not str:
+            return self._tools.start({**block, "input": given})
+        events: list[TranscriptEvent] = []
+        self._tools.start_call(call, name, given if isinstance(given, dict) else None, events)
+        return events

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import Annotated, Any, TypeAlias
 
-from ralph.transcripts._json import get_count, get_dict, get_float
+import msgspec
+
+from ralph.transcripts._json import MOST, get_count, get_dict, get_float
 from ralph.transcripts.events import Usage, decode_json
 
-if TYPE_CHECKING:
-    import msgspec
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=MOST)] | None
+
+
+class _Details(msgspec.Struct, gc=False):
+    thinking_tokens: _Count = None
+
+
+class _Told(msgspec.Struct, gc=False):
+    """A `usage` object whose counts are counts, as they nearly always are."""
+
+    input_tokens: _Count = None
+    cache_read_input_tokens: _Count = None
+    cache_creation_input_tokens: _Count = None
+    output_tokens: _Count = None
+    total_tokens: _Count = None
+    output_tokens_details: _Details | None = None
+
+
+_decode_told = msgspec.json.Decoder(_Told).decode
 
 
 def read_usage(value: dict[str, Any], model: str | None = None) -> Usage | None:
@@ -73,10 +93,13 @@ class RunUsage:
         """The same, not decoded yet: the counts of a message matter only if no result tells the sum."""
         raw = bytes(usage)
         if raw[:1] == b"{":
-            if name is not None:
+            if name is None:
+                name = self._current
+            else:
                 self._current = name
-            self._messages[self._current] = [raw]
-            if len(self._messages) > _MOST_MESSAGES:
+            messages = self._messages
+            messages[name] = [raw]
+            if len(messages) > _MOST_MESSAGES:
                 self._add_up()
 
     def _add_up(self) -> None:
@@ -164,9 +187,33 @@ def _decoded(parts: list[dict[str, Any] | bytes]) -> dict[str, Any]:
     return merged
 
 
+def _read(parts: list[dict[str, Any] | bytes]) -> Usage | None:
+    """The counts of one message, by a short way if it can be."""
+    first, last = parts[0], parts[-1]
+    if len(parts) > 2 or type(first) is not bytes or type(last) is not bytes:
+        return read_usage(_decoded(parts))
+    try:
+        # Of a field that stands there twice the later one counts, as it should.
+        told = _decode_told(first if len(parts) == 1 else b"%b,%b" % (first[:-1], last[1:]))
+    except (msgspec.DecodeError, RecursionError):
+        return read_usage(_decoded(parts))
+    fresh, output, total = told.input_tokens, told.output_tokens, told.total_tokens
+    if fresh is None and output is None:
+        return None
+    read, written = told.cache_read_input_tokens, told.cache_creation_input_tokens
+    if fresh is not None and (read or written) and not (total is not None and total == fresh + (output or 0)):
+        fresh += (read or 0) + (written or 0)
+    details = told.output_tokens_details
+    return Usage(fresh, output, total, None, read, written, None if details is None else details.thinking_tokens)
+
+
 def _sum(messages: dict[str, list[dict[str, Any] | bytes]], model: str | None, older: Usage | None) -> Usage | None:
-    read = [usage for usage in (older, *(read_usage(_decoded(m)) for m in messages.values())) if usage is not None]
+    read = [usage for usage in (older, *map(_read, messages.values())) if usage is not None]
     if not read:
         return None
-    columns = {name: [v for v in (getattr(u, name) for u in read) if v is not None] for name in _COUNTS}
-    return Usage(model=model, **{name: sum(values) if values else None for name, values in columns.items()})
+    return Usage(model=model, **{name: _total(list(map(attrgetter(name), read))) for name in _COUNTS})
+
+
+def _total(counts: list[int | None]) -> int | None:
+    given = [count for count in counts if count is not None]
+    return sum(given) if given else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from ralph.transcripts._claude_lines import (
-    HOT,
+    MARK,
     Assistant,
     Delta,
     Details,
@@ -58,6 +58,10 @@ class UsualLines(JsonAdapter):
         """What an assistant's message says, or the CLI in its place (`synthetic`), or a subagent (`nested`)."""
         raise NotImplementedError
 
+    def is_plain(self, text: str) -> bool:
+        """Whether `words` would have nothing to say about the text of an agent's message, but show it."""
+        raise NotImplementedError
+
     def told(self, text: str, *, nested: bool) -> Events:
         """What anybody but the agent says to it."""
         raise NotImplementedError
@@ -67,10 +71,10 @@ class UsualLines(JsonAdapter):
         raise NotImplementedError
 
     def feed(self, line: str) -> Events:
-        if self.session is not None and line.startswith(HOT) and not self._document:
+        if self.session is not None and not self._document:
             try:
-                known = decode_line(line)
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                known = decode_line(line) if line[MARK] == '"' else None
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError, IndexError):
                 return super().feed(line)
             # Not by isinstance, which is slow to say no.
             if type(known) is StreamEvent:
@@ -153,8 +157,12 @@ class UsualLines(JsonAdapter):
         events: Events = []
         for block in message.content:
             if type(block) is TextBlock:
-                if block.text:
-                    events += self.words(block.text, {}, synthetic=False, nested=False)
+                text = block.text
+                if text:
+                    usual = self.is_plain(text)
+                    events += (
+                        self.stream.words.full(text) if usual else self.words(text, {}, synthetic=False, nested=False)
+                    )
             elif type(block) is ThinkingBlock:
                 if block.thinking:
                     events += self.stream.thoughts.full(block.thinking)

@@ -45,7 +45,7 @@ _STATUS = {
 }
 
 
-class _Item(msgspec.Struct):
+class _Item(msgspec.Struct, gc=False):
     id: str
     type: str
     text: str | None = None
@@ -56,7 +56,7 @@ class _Item(msgspec.Struct):
     duration_ms: int | None = None
 
 
-class _Line(msgspec.Struct):
+class _Line(msgspec.Struct, gc=False):
     type: str
     item: _Item
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import UNSET
 
-#: How they begin.
-HOT = ('{"type":"assistant"', '{"type":"tool_call"', '{"type":"thinking"', '{"type":"user"')
+__all__ = ["MARK", "UNSET", "Assistant", "Line", "Thinking", "ToolCall", "User", "decode_line"]
+
+#: They begin with `{"type":"`, so that this character is a quote; to look at how a line begins would take longer.
+MARK = 8
 
 
 class TextBlock(msgspec.Struct, gc=False, tag="text"):
@@ -25,8 +28,8 @@ class Thinking(msgspec.Struct, gc=False, tag="thinking"):
 
 class Assistant(msgspec.Struct, gc=False, tag="assistant"):
     message: Message
-    timestamp_ms: Any = msgspec.UNSET
-    model_call_id: Any = msgspec.UNSET
+    timestamp_ms: Any = UNSET
+    model_call_id: Any = UNSET
 
 
 class User(msgspec.Struct, gc=False, tag="user"):

@@ -13,9 +13,12 @@ _SUFFIX = "ToolCall"
 _DURATIONS = ("executionTime", "localExecutionTimeMs", "durationMs")
 _DURATIONS_SET = frozenset(_DURATIONS)
 _TEXTS = ("content", "output", "diffString", "error", "errorMessage", "message", "reason")
+_TEXTS_SET = frozenset(_TEXTS)
 #: Only to be quick: any other kind is read from its key.
 _USUAL = {name + _SUFFIX: name for name in ("shell", "read", "write", "edit", "grep", "glob", "ls", "delete")}
 _REFUSED = frozenset({"rejected", "permissionDenied", "denied"})
+
+_encode = msgspec.json.Encoder().encode
 
 #: An enum's members are slow to look up.
 _OK, _FAIL = ToolStatus.OK, ToolStatus.FAIL
@@ -76,10 +79,16 @@ def read_result(name: str, args: dict[str, Any] | None, result: Any) -> Call:
         inner = result[outcome]
     if not isinstance(inner, dict):
         return Call(name, args, True, _OK, inner if isinstance(inner, str) else "")
-    failed = outcome != "success" or (inner.get("exitCode") and get_int(inner, "exitCode"))
-    duration = None if _DURATIONS_SET.isdisjoint(inner) else get_count(inner, *_DURATIONS)
+    status, output, duration = read_success(inner)
     refused = (get_str(inner, "command", "path") or name) if outcome in _REFUSED else None
-    return Call(name, args, True, _FAIL if failed else _OK, _output(inner), duration, refused)
+    return Call(name, args, True, status if outcome == "success" else _FAIL, output, duration, refused)
+
+
+def read_success(inner: dict[str, Any]) -> tuple[ToolStatus, str, int | None]:
+    """How a call that is told as a success ended, what it printed, and how long it took."""
+    code = inner.get("exitCode")
+    duration = None if _DURATIONS_SET.isdisjoint(inner) else get_count(inner, *_DURATIONS)
+    return _FAIL if code and get_int(inner, "exitCode") else _OK, _output(inner), duration
 
 
 def _output(details: dict[str, Any]) -> str:
@@ -88,10 +97,10 @@ def _output(details: dict[str, Any]) -> str:
         return out + err if isinstance(err, str) else out
     if isinstance(err, str):
         return err
-    for key in _TEXTS:
+    for key in () if _TEXTS_SET.isdisjoint(details) else _TEXTS:
         if key in details and isinstance(text := details[key], str) and text:
             return text
-    return msgspec.json.encode(details).decode() if details else ""
+    return _encode(details).decode() if details else ""
 
 
 def _args(value: Any) -> dict[str, Any] | None:

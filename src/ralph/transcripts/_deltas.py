@@ -27,17 +27,16 @@ class DeltaLines:
         self.length += len(fragment)
         end = fragment.rfind("\n")
         if end < 0:
-            return self._hold(fragment) if fragment else []
+            if not fragment:
+                return []
+            self._held.append(fragment)
+            self._size += len(fragment)
+            return self._rest() if self._size > MAX_HELD else []
         self._held.append(fragment[:end])
         whole = "".join(self._held)
         self._held = [fragment[end + 1 :]] if end + 1 < len(fragment) else []
         self._size = len(fragment) - end - 1
         return [Text(self._tag, whole)]
-
-    def _hold(self, fragment: str) -> list[TranscriptEvent]:
-        self._held.append(fragment)
-        self._size += len(fragment)
-        return self._rest() if self._size > MAX_HELD else []
 
     def flush(self) -> list[TranscriptEvent]:
         """The message is over: its last line, if it had no newline."""

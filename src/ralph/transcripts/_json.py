@@ -123,7 +123,7 @@ class JsonAdapter(TranscriptAdapter):
 #: No number is larger, but JSON may hold integers of any length.
 _HUGE = 1 << 63
 #: No count is larger; so many of them can be added up that the sum is still a number of 64 bits.
-_MOST = 1 << 53
+MOST = 1 << 53
 
 
 # -- digging without surprises: a field that is missing or of another type is None
@@ -164,7 +164,7 @@ def get_count(value: Any, *keys: str) -> int | None:
     if isinstance(value, dict):
         for key in keys:
             inner = value.get(key)
-            if isinstance(inner, int | float) and not isinstance(inner, bool) and 0 <= inner < _MOST:
+            if isinstance(inner, int | float) and not isinstance(inner, bool) and 0 <= inner < MOST:
                 return int(inner)
     return None
 
@@ -174,6 +174,6 @@ def get_float(value: Any, *keys: str) -> float | None:
     if isinstance(value, dict):
         for key in keys:
             inner = value.get(key)
-            if isinstance(inner, int | float) and not isinstance(inner, bool) and 0 <= inner < _MOST:
+            if isinstance(inner, int | float) and not isinstance(inner, bool) and 0 <= inner < MOST:
                 return float(inner)
     return None

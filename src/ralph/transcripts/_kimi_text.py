@@ -78,7 +78,9 @@ class ReprReader:
                 function = _fields(fields.get("function"))
                 call, name = fields.get("id"), function.get("name")
                 if isinstance(call, str) and call:
-                    return self._tools.start(call, str(name or "tool"), function.get("arguments"))
+                    started: list[TranscriptEvent] = []
+                    self._tools.start(started, call, str(name or "tool"), function.get("arguments"))
+                    return started
             case "ToolResult":
                 call = fields.get("tool_call_id")
                 if isinstance(call, str) and call:

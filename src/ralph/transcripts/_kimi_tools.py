@@ -28,7 +28,6 @@ _NOT_RUN = re.compile(
     r'Tool "([^"]+)" was (?:denied|not run)\b|(?:<system>ERROR: )?The tool call is rejected by the user'
 )
 _MAYBE_NOT_RUN = ('Tool "', "The tool call is rejected", "<system>ERROR: The tool call is rejected")
-_MAYBE_FAILED = ("Command ", "Session closed")
 _DONE = re.compile(r"(?:Wrote|Appended|Replaced|Edited|Updated|Created) ")
 
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
@@ -46,11 +45,10 @@ class KimiTools:
             return message, ErrorClass.PERMISSION_DENIED
         return None
 
-    def start(self, call: str, name: str, arguments: Any) -> list[TranscriptEvent]:
-        if call in self.open or call in self._finished:
-            return []
-        self.open[call] = name
-        return [ToolStart(ToolCall(call, name, _input(arguments)))]
+    def start(self, events: list[TranscriptEvent], call: str, name: str, arguments: Any) -> None:
+        if call not in self.open and call not in self._finished:
+            self.open[call] = name
+            events.append(ToolStart(ToolCall(call, name, _input(arguments))))
 
     def end(self, call: str, output: str, status: ToolStatus | None, *, code: bool = False) -> list[TranscriptEvent]:
         """`status` if it is told; `code` says that the result is in Kimi Code's way."""
@@ -64,7 +62,8 @@ class KimiTools:
             events.append(ToolStart(ToolCall(call, name)))
         if output:
             events.append(ToolOutput(ToolRef(call, name), output))
-        refusal = _NOT_RUN.match(output) if output.startswith(_MAYBE_NOT_RUN) else None
+        maybe = output[:1] in ("T", "<") and output.startswith(_MAYBE_NOT_RUN)
+        refusal = _NOT_RUN.match(output) if maybe else None
         if refusal is not None and refusal.group(1) in (None, name):
             self._refused[name] = output.partition("\n")[0][:300]
             status = ToolStatus.FAIL
@@ -77,16 +76,18 @@ class KimiTools:
 
 
 def _status(name: str, output: str, *, code: bool) -> ToolStatus:
-    if output.startswith("<system>"):
+    if output[:8] == "<system>":
         return ToolStatus.FAIL if output.startswith("ERROR", 8) else ToolStatus.OK
     if not code:
         return ToolStatus.OK
     if name in _SHELLS:
         # Looked for from the end: a search would try every line of a long output.
-        tail = output[-500:].rstrip()
+        tail = output[-500:]
+        if "Command " not in tail and "Session closed" not in tail:
+            return ToolStatus.OK
+        tail = tail.rstrip()
         last = tail.rfind("\n") + 1
-        failed = tail.startswith(_MAYBE_FAILED, last) and _FAILED.match(tail, last) is not None
-        return ToolStatus.FAIL if failed else ToolStatus.OK
+        return ToolStatus.OK if _FAILED.match(tail, last) is None else ToolStatus.FAIL
     # Other tools of Kimi Code fail in words of their own.
     return ToolStatus.OK if _DONE.match(output) else ToolStatus.UNKNOWN
 

@@ -60,6 +60,7 @@ class Streamed:
         self.parts: list[str] = []
         self._size = 0  # of those parts
         self._whole: list[str] = []  # blocks that are complete, and of which no full copy has come yet
+        self._whole_size = 0  # at least theirs: it is counted anew before any of them is forgotten
         self.said = Said()
         self._remembered = tag is Tag.AI  # nobody asks whether a thought was said before
 
@@ -91,22 +92,33 @@ class Streamed:
         text = "".join(self.parts)
         self.parts = []
         self._size = 0
-        self._whole.append(text)
-        while len(self._whole) > _MOST_BLOCKS or sum(map(len, self._whole[1:])) > _deltas.MAX_HELD:
-            del self._whole[0]
+        self._keep(text)
         if self._remembered:
             self.said.add(text)
-        rest = "".join(self._held)
-        if not rest:
+        held = self._held
+        if not held:
             return []
         self._held = []
-        return [Text(self._tag, rest)]
+        rest = "".join(held)
+        return [Text(self._tag, rest)] if rest else []
+
+    def _keep(self, text: str) -> None:
+        whole = self._whole
+        whole.append(text)
+        self._whole_size += len(text)
+        if len(whole) > _MOST_BLOCKS:
+            del whole[0]
+        if self._whole_size > _deltas.MAX_HELD:
+            size = sum(map(len, whole))
+            while len(whole) > 1 and size - len(whole[0]) > _deltas.MAX_HELD:
+                size -= len(whole.pop(0))
+            self._whole_size = size
 
     def restart(self) -> list[TranscriptEvent]:
         """A new message begins: full copies of the one before will not come any more."""
         events = self.stop() if self.parts else []
         if self._whole:
-            self._whole = []
+            self._whole, self._whole_size = [], 0
         return events
 
     def full(self, text: str) -> list[TranscriptEvent]:

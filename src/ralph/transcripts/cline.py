@@ -14,12 +14,13 @@ import msgspec
 from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._cline_lines import (
-    HOT,
+    MARK,
     AgentEvent,
     Content,
     Counted,
     Done,
     Ended,
+    HookEvent,
     Started,
     StepEnded,
     StepStarted,
@@ -136,45 +137,49 @@ class ClineAdapter(JsonAdapter):
         return events
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        if self.structured and line.startswith(HOT) and not self._document:
+        if self.structured and not self._document:
             try:
-                known = decode_line(line)
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                known = decode_line(line) if line[MARK] == '"' else None
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError, IndexError):
                 return super().feed(line)
             # Not by isinstance, which is slow to say no.
             if type(known) is not AgentEvent:
-                return []  # a hook's
+                return [] if type(known) is HookEvent else super().feed(line)
             event = known.event
-            other = bool(known.parent_agent_id or event.parent_agent_id)
             events: list[TranscriptEvent] | None = []
             if type(event) is Started:
                 kind = event.content_type
                 if kind == "reasoning":
                     return self._thoughts.fragment(event.reasoning or event.text or "")
                 if kind == "text" and not self._thoughts.parts:
+                    other = known.parent_agent_id or event.parent_agent_id
                     return (self._others if other else self._words).fragment(event.text or "")
-                events = self._usual_content(event, kind, other, ended=False)
+                events = self._usual_content(known, event, ended=False)
             elif type(event) is Ended:
                 if event.content_type == "tool" and event.tool_call_id and event.tool_name:
                     events = self._stop_words()
                     call, name = event.tool_call_id, event.tool_name
                     self._end_call(events, call, name, event.input, event.output, event.error, event.duration_ms)
                 else:
-                    events = self._usual_content(event, event.content_type, other, ended=True)
+                    events = self._usual_content(known, event, ended=True)
             elif type(event) is StepStarted or type(event) is StepEnded:
                 events = self._restart()
             elif type(event) is Counted:
                 counts = (event.input_tokens, event.output_tokens, event.cache_read_tokens, event.cache_write_tokens)
                 events = self._spent.call(*counts, event.total_cost)
             elif type(event) is Done:
-                events = self._agent_done({"reason": event.reason}, other)
+                events = self._agent_done(
+                    {"reason": event.reason}, bool(known.parent_agent_id or event.parent_agent_id)
+                )
             if events is not None:
                 return events
         return super().feed(line)
 
-    def _usual_content(self, event: Content, kind: str, other: bool, *, ended: bool) -> list[TranscriptEvent] | None:
+    def _usual_content(self, line: AgentEvent, event: Content, *, ended: bool) -> list[TranscriptEvent] | None:
         """None for an event that must be read as an object."""
+        kind = event.content_type
         if kind == "text":
+            other = line.parent_agent_id or event.parent_agent_id
             return self._spoken(self._others if other else self._words, event.text, ended)
         if kind == "reasoning":
             return self._spoken(self._thoughts, event.reasoning or event.text, ended)
@@ -251,7 +256,10 @@ class ClineAdapter(JsonAdapter):
         return self._restart()
 
     def _restart(self) -> list[TranscriptEvent]:
-        return self._thoughts.restart() + self._others.restart() + self._words.restart()
+        events = self._thoughts.restart()
+        events += self._others.restart()
+        events += self._words.restart()
+        return events
 
     def _nothing(self, event: dict[str, Any], other: bool) -> list[TranscriptEvent]:
         return []

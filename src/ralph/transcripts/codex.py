@@ -40,7 +40,7 @@ class CodexAdapter(JsonAdapter):
 
     def feed(self, line: str) -> list[TranscriptEvent]:
         if self.structured:
-            if line.startswith(_ITEM) and not self._document:
+            if line[:14] == _ITEM and not self._document:
                 events = self._items.fast(line)
                 if events is not None:
                     return events

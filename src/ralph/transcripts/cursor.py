@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from ralph.transcripts import _cursor_lines as lines
 from ralph.transcripts import meta
 from ralph.transcripts._claude_tools import ToolCalls, text_of
-from ralph.transcripts._cursor_tools import Call, read_call, read_result, tool_name
+from ralph.transcripts._cursor_lines import MARK, UNSET, Assistant, Thinking, ToolCall, User, decode_line
+from ralph.transcripts._cursor_tools import Call, read_call, read_result, read_success, tool_name
 from ralph.transcripts._errors import classify, retry_after
 from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_int, get_list, get_str, strip_escapes
 from ralph.transcripts._said import Streamed
@@ -70,30 +70,33 @@ class CursorAdapter(JsonAdapter):
         return [Text(Tag.AI, line)]
 
     def feed(self, line: str) -> Events:
-        if self._session is not None and line.startswith(lines.HOT) and not self._document:
+        if self._session is not None and not self._document:
             try:
-                known = lines.decode_line(line)
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                known = decode_line(line) if line[MARK] == '"' else None
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError, IndexError):
                 return super().feed(line)
             # Not by isinstance, which is slow to say no.
-            if type(known) is lines.Assistant:
-                blocks = known.message.content
-                if len(blocks) == 1 and blocks[0].text:
-                    partial = known.timestamp_ms is not msgspec.UNSET and known.model_call_id is msgspec.UNSET
-                    return self._spoken(blocks[0].text, partial=partial)
-            elif type(known) is lines.ToolCall:
+            if type(known) is ToolCall:
                 events = self._usual_call(known)
                 if events is not None:
                     return events
-            elif type(known) is lines.Thinking:
-                return self._thought(known.text, completed=known.subtype == "completed")
-            elif type(known) is lines.User:
+            elif type(known) is Assistant:
                 blocks = known.message.content
                 if len(blocks) == 1 and blocks[0].text:
-                    return [*self._close(), Text(_PROMPT, blocks[0].text)]
+                    return self._spoken(
+                        blocks[0].text, known.timestamp_ms is not UNSET and known.model_call_id is UNSET
+                    )
+            elif type(known) is Thinking:
+                return self._thought(known.text, known.subtype == "completed")
+            elif type(known) is User:
+                blocks = known.message.content
+                if len(blocks) == 1 and blocks[0].text:
+                    events = self._close()
+                    events.append(Text(_PROMPT, blocks[0].text))
+                    return events
         return super().feed(line)
 
-    def _usual_call(self, line: lines.ToolCall) -> Events | None:
+    def _usual_call(self, line: ToolCall) -> Events | None:
         """None for a call that must be read as an object."""
         if len(line.tool_call) != 1 or not line.call_id:
             return None
@@ -101,11 +104,18 @@ class CursorAdapter(JsonAdapter):
         name = tool_name(key, body.args)
         if name is None:
             return None
-        if line.subtype != "started":
-            return self._called(read_result(name, body.args, body.result), line.call_id, line.subtype)
+        if line.subtype == "started":
+            events = self._restart()
+            self._tools.start_call(line.call_id, name, body.args, events)
+            return events
+        result = body.result
+        inner = result.get("success") if result is not None and line.subtype == "completed" else None
+        if type(inner) is not dict:
+            return self._called(read_result(name, body.args, result), line.call_id, line.subtype)
         events = self._restart()
-        self._tools.start_call(line.call_id, name, body.args, events)
-        return events
+        status, output, duration = read_success(inner)
+        ended = self._tools.end(line.call_id, output, status, duration, name, body.args)
+        return events + ended if events else ended
 
     def on_object(self, value: dict[str, Any]) -> Events:
         self.structured = True
@@ -153,13 +163,14 @@ class CursorAdapter(JsonAdapter):
         return [*self._close(), Text(Tag.PROMPT, text)] if text else []
 
     def _thinking(self, value: dict[str, Any]) -> Events:
-        return self._thought(get_str(value, "text") or "", completed=value.get("subtype") == "completed")
+        return self._thought(get_str(value, "text") or "", value.get("subtype") == "completed")
 
-    def _thought(self, text: str, *, completed: bool) -> Events:
-        events = self._words.stop() if self._words.parts else []
+    def _thought(self, text: str, completed: bool) -> Events:
         if completed:
-            return events + (self._thoughts.full(text) if text else self._thoughts.restart())
-        return events + self._thoughts.fragment(text) if events else self._thoughts.fragment(text)
+            events = self._thoughts.full(text) if text else self._thoughts.restart()
+        else:
+            events = self._thoughts.fragment(text)
+        return self._words.stop() + events if self._words.parts else events
 
     def _assistant(self, value: dict[str, Any]) -> Events:
         """With partial output the same words come up to three times.
@@ -172,18 +183,20 @@ class CursorAdapter(JsonAdapter):
         text = text_of(content)
         if not text:
             return [] if message else [meta.unknown(value)]
-        return self._spoken(text, partial="timestamp_ms" in value and "model_call_id" not in value)
+        return self._spoken(text, "timestamp_ms" in value and "model_call_id" not in value)
 
-    def _spoken(self, text: str, *, partial: bool) -> Events:
+    def _spoken(self, text: str, partial: bool) -> Events:
+        words = self._words
         events = self._thoughts.stop() if self._thoughts.parts else []
         if partial:
             self._partial = True
-            return events + self._words.fragment(text) if events else self._words.fragment(text)
+            return events + words.fragment(text) if events else words.fragment(text)
         if self._partial:
-            events += self._words.stop()
-            if self._words.said.repeats(text):
+            if words.parts:
+                events += words.stop()
+            if words.said.repeats(text):
                 return events
-        return events + self._words.full(text)
+        return events + words.full(text) if events else words.full(text)
 
     def _tool_call(self, value: dict[str, Any]) -> Events:
         call = read_call(get_dict(value, "tool_call"))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ralph.transcripts import _gemini_lines as lines
 from ralph.transcripts import meta
 from ralph.transcripts._deltas import DeltaLines
 from ralph.transcripts._gemini_errors import FATAL_ANYWHERE, GUARDED_TOOLS, StderrReader, explain
+from ralph.transcripts._gemini_lines import MARK, Message, Result, ToolUse, decode_line
 from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_int, get_list, get_str
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import (
@@ -50,6 +50,7 @@ _NOISE = (
     "(Use `node --trace-",
 )
 _EXITED = re.compile(r"Command (?:exited with code: (?!0$)\d+|terminated by signal: \S+|failed: .*)")
+_NOTHING: dict[str, Any] = {}
 _DOCUMENT_START = ('"session_id":', '"response":', '"stats":', '"error":')
 
 
@@ -133,20 +134,21 @@ class GeminiAdapter(JsonAdapter):
         return events
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        if self.structured and line.startswith(lines.HOT) and not self._document:
+        if self.structured and not self._document:
             try:
-                known = lines.decode_line(line)
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                known = decode_line(line) if line[MARK] == '"' else None
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError, IndexError):
                 return super().feed(line)
-            if type(known) is lines.Message:
+            # Not by isinstance, which is slow to say no.
+            if type(known) is Message:
                 if known.delta and known.role == "assistant":
                     self._retrying = None
                     return self._words.feed(known.content)
                 return self._whole(known.role, known.content, delta=known.delta)
-            if type(known) is lines.ToolResult:
+            if type(known) is Result:
                 if known.tool_id:
-                    return self._tool_end(known.tool_id, known.output, known.status, {}, None)
-            elif type(known) is lines.ToolUse and known.tool_id and known.tool_name:
+                    return self._tool_end(known.tool_id, known.output, known.status, _NOTHING, None)
+            elif type(known) is ToolUse and known.tool_id and known.tool_name:
                 return self._tool_start(known.tool_id, known.tool_name, known.parameters)
         return super().feed(line)
 
@@ -167,7 +169,9 @@ class GeminiAdapter(JsonAdapter):
 
     def _whole(self, role: Any, content: str, *, delta: bool) -> list[TranscriptEvent]:
         if role == "user":
-            return [*self._words.flush(), Text(Tag.PROMPT, content)]
+            events = self._words.flush() if self._words.length else []
+            events.append(Text(Tag.PROMPT, content))
+            return events
         if role not in ("assistant", "model"):
             return [*self._words.flush(), Text(Tag.SYS, content)]
         self._retrying = None
@@ -185,7 +189,7 @@ class GeminiAdapter(JsonAdapter):
         self._retrying = None
         self._tools[tool_id] = name
         self._open.add(tool_id)
-        events = self._words.flush()
+        events = self._words.flush() if self._words.length else []
         events.append(ToolStart(ToolCall(tool_id, name, parameters or None)))
         return events
 
@@ -200,12 +204,13 @@ class GeminiAdapter(JsonAdapter):
     ) -> list[TranscriptEvent]:
         name = self._tools.get(tool_id)
         match told:
-            case "success" if name == "run_shell_command" and _EXITED.fullmatch(output):
+            case "success" if output[:8] == "Command " and name == "run_shell_command" and _EXITED.fullmatch(output):
                 status = ToolStatus.FAIL
             case "success":
                 # A command's exit code is not given: to the CLI, one that ran is a success.
                 status = ToolStatus.OK
-                self._refused.pop(name or "", None)
+                if self._refused:
+                    self._refused.pop(name or "", None)
             case "error" | "cancelled":
                 status = ToolStatus.FAIL
                 if error.get("type") == "policy_violation" or (
@@ -214,11 +219,12 @@ class GeminiAdapter(JsonAdapter):
                     self._refused[name or "a tool"] = output
             case _:
                 status = ToolStatus.UNKNOWN
-        events = self._words.flush()
-        if tool_id not in self._open:  # its beginning was not told
+        events = self._words.flush() if self._words.length else []
+        if tool_id in self._open:
+            self._open.remove(tool_id)
+        else:  # its beginning was not told
             name = self._tools.setdefault(tool_id, "tool")
             events.append(ToolStart(ToolCall(tool_id, name)))
-        self._open.discard(tool_id)
         if output:
             events.append(ToolOutput(ToolRef(tool_id, name), output))
         events.append(ToolEnd(ToolResult(tool_id, status, duration_ms, name)))

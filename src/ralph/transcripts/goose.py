@@ -77,12 +77,16 @@ class GooseAdapter(JsonAdapter):
         return is_rpc(value) or _is_document(value)
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        if self.structured and line.startswith(HOT) and not self._document:
-            try:
-                known = decode_line(line)
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                return super().feed(line)
-            events = self._usual(known.message)
+        if self.structured and not self._document:
+            events = None
+            if self._acp.used:
+                events = self._acp.usual(line)
+            elif line.startswith(HOT):
+                try:
+                    known = decode_line(line)
+                except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                    return super().feed(line)
+                events = self._usual(known.message)
             if events is not None:
                 return events
         return super().feed(line)

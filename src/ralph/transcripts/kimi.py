@@ -17,7 +17,7 @@ from ralph.transcripts import _kimi_errors as errors
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._errors import classify
 from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_int, get_list, get_str, strip_escapes
-from ralph.transcripts._kimi_lines import HOT, Assistant, TextPart, ThinkPart, Tool, decode_line
+from ralph.transcripts._kimi_lines import MARK, Assistant, TextPart, ThinkPart, Tool, decode_line
 from ralph.transcripts._kimi_text import ERROR_LINES, ReprReader, begins
 from ralph.transcripts._kimi_tools import KimiTools
 from ralph.transcripts.base import Capabilities
@@ -73,17 +73,18 @@ class KimiAdapter(JsonAdapter):
     def feed(self, line: str) -> list[TranscriptEvent]:
         if self._reprs is not None:
             return self._note(line, self._reprs.feed(strip_escapes(line)))
-        if self.structured and line.startswith(HOT) and not self._document:
+        if self.structured and not self._document:
             try:
-                known = decode_line(line)
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                known = decode_line(line) if line[MARK] == '"' else None
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError, IndexError):
                 return super().feed(line)
             if type(known) is Assistant:
                 events = self._usual_message(known)
                 if events is not None:
                     return events
             elif type(known) is Tool and known.call:
-                self._tail.clear()
+                if self._tail:
+                    self._tail.clear()
                 self._answered = False
                 content = known.content
                 if not isinstance(content, str):
@@ -97,12 +98,13 @@ class KimiAdapter(JsonAdapter):
         for call in calls:
             if not call.id:
                 return None
-        self._tail.clear()
+        if self._tail:
+            self._tail.clear()
         self._answered = not calls
         self._retrying = None
         events: list[TranscriptEvent] = [Text(Tag.THINK, line.reasoning)] if line.reasoning else []
         content = line.content
-        if isinstance(content, str):
+        if type(content) is str:
             if content:
                 events.append(_words(content))
         elif content is not None:
@@ -113,8 +115,7 @@ class KimiAdapter(JsonAdapter):
                 elif type(part) is ThinkPart and part.think:
                     events.append(Text(Tag.THINK, part.think.removesuffix("\n")))
         for call in calls:
-            function = call.function
-            events += self._tools.start(call.id, function.name or "tool", function.arguments)
+            self._tools.start(events, call.id, call.function.name or "tool", call.function.arguments)
         return events
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
@@ -236,7 +237,7 @@ class KimiAdapter(JsonAdapter):
                 events.append(meta.unknown(call))
             else:
                 name = get_str(function, "name") or "tool"
-                events += self._tools.start(identity, name, function.get("arguments"))
+                self._tools.start(events, identity, name, function.get("arguments"))
         self._answered = not calls
         self._retrying = None
         return events
@@ -285,7 +286,7 @@ def _first(lines: list[str]) -> str:
 
 def _words(text: str) -> Text:
     hook = " hook" in text[:60] and _HOOK.match(text) is not None
-    return Text(Tag.SYS if hook else Tag.AI, text.removesuffix("\n"))
+    return Text(Tag.SYS if hook else Tag.AI, text[:-1] if text[-1:] == "\n" else text)
 
 
 def _part(part: Any) -> TranscriptEvent | None:

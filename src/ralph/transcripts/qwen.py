@@ -132,6 +132,9 @@ class QwenAdapter(ClaudeLikeAdapter):
         self.trouble = (failure.message, failure.error_class)
         return [*events, Text(Tag.SYS, error), *failure.limit()]
 
+    def is_plain(self, text: str) -> bool:
+        return "[API Error: " not in text and text[:14] != 'The command "/' and super().is_plain(text)
+
     def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
         failed = failed or (text.startswith("Command: ") and _EXIT.match(text) is not None)
         return (FAIL if failed else OK), text
