@@ -188,3 +188,16 @@ def test_what_an_iteration_changed_is_told(run: Run) -> None:
 def test_that_nothing_changed_is_told(run: Run) -> None:
     ran = run("touch README.md; echo ok", "1")
     assert ran.iterations[0]["progress"] == "nothing changed"
+
+
+def test_notes_that_leave_no_room_for_the_prompt_are_shortened(
+    ralph: Callable[..., subprocess.CompletedProcess[str]], repo: Path
+) -> None:
+    """An agent that takes its prompt as an argument can be given 128 KiB."""
+    (repo / "ralph.yml").write_text("agent: custom\ncommand: sh\nargs: [say.sh]\nprompt_mode: arg\n")
+    (repo / "say.sh").write_text("echo '<promise>COMPLETE</promise>'\n")
+    (repo / "PROMPT.md").write_text("x" * 130_000 + "\n")
+    done = ralph("run", "2", "--verify", "seq 1 2000; false", "--verify-strict")
+    assert done.returncode == 2, done.stderr
+    second = (repo / ".ralph" / "latest" / "iterations" / "0002" / "prompt.md").read_text()
+    assert second.endswith("x" * 130_000 + "\n")

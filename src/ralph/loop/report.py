@@ -22,16 +22,15 @@ if TYPE_CHECKING:
     from ralph.journal.layout import RunPaths
     from ralph.loop.costs import RunCosts
     from ralph.loop.decide import Step
+    from ralph.loop.iteration import Finished
     from ralph.loop.limits import Limits
     from ralph.loop.observe import Observation
     from ralph.loop.progress import Changes
     from ralph.loop.resume import Past
-    from ralph.loop.run import Finished
     from ralph.loop.standing import Standing
     from ralph.loop.verify import Check
     from ralph.loop.waits import Wait
     from ralph.plan import Plan
-    from ralph.transcripts.base import Capabilities
 
 _FILES_SHOWN = 12
 
@@ -90,11 +89,9 @@ def iteration_start(number: int, maximum: int, prompt: str, source: str, plan: P
     )
 
 
-def iteration_end(
-    finished: Finished, step: Step, capabilities: Capabilities, standing: Standing, *, counted: bool
-) -> Meta:
+def iteration_end(finished: Finished, step: Step, standing: Standing, *, counted: bool) -> Meta:
     """The verdict, and the PLAN, ACTIONS and REPORT callouts as far as the transcript supports them."""
-    verdict, seen = finished.verdict, finished.seen
+    verdict, seen, capabilities = finished.verdict, finished.seen, finished.capabilities
     fields: dict[str, Any] = {
         "kind": Kind.ITERATION_END.value,
         "n": finished.number,

@@ -14,10 +14,10 @@ import msgspec
 from ralph.dialects.as_claude import writer
 from ralph.dialects.as_claude.flags import Format
 from ralph.journal.writer import Appender
+from ralph.loop.crew import deadlines_of
 from ralph.loop.judge import Outcome, Verdict, judge
 from ralph.loop.observe import Observation
 from ralph.loop.record import Recorder
-from ralph.loop.run import deadlines_of
 from ralph.loop.signals import Markers
 from ralph.runners.process import Command, Ended, EndKind, Supervisor
 from ralph.runners.stop import StopSwitch

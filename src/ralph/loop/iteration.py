@@ -1,0 +1,208 @@
+"""One iteration: a prompt goes to the agent, and what came of it is judged."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ralph import trust
+from ralph.errors import RunError, UsageError
+from ralph.launch import Launch, SessionMode
+from ralph.loop import costs, progress, report
+from ralph.loop.judge import Verdict, judge
+from ralph.loop.observe import Observation, add_usage, known_total
+from ralph.loop.record import Recorder
+from ralph.loop.sessions import Ticket, session_of, usage_is_cumulative
+from ralph.runners.process import Command, Ended, EndKind
+from ralph.transcripts import registry
+from ralph.transcripts.safe import SafeAdapter
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ralph.journal.writer import JournalWriter
+    from ralph.loop.control import Control
+    from ralph.loop.crew import Crew
+    from ralph.loop.gates import Gates
+    from ralph.loop.limits import Limits
+    from ralph.loop.signals import Markers
+    from ralph.loop.standing import Standing
+    from ralph.loop.telling import Telling
+    from ralph.plan import Plan
+    from ralph.prompt import PromptSource
+    from ralph.runners.process import Supervisor
+    from ralph.runners.stop import StopSwitch
+    from ralph.transcripts.base import Capabilities
+
+#: How much of the notes is tried to get through where an agent takes its prompt as an argument, in characters.
+_NOTES_CUT = (20_000, 2_000, 0)
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """One iteration, as far as the next decision needs it."""
+
+    number: int
+    verdict: Verdict
+    ended: Ended
+    seen: Observation
+    changes: progress.Changes
+    capabilities: Capabilities
+
+
+class Iterations:
+    """Runs them; what they add up to goes into `state`."""
+
+    def __init__(
+        self,
+        prompt: PromptSource,
+        journal: JournalWriter,
+        supervisor: Supervisor,
+        stop: StopSwitch,
+        telling: Telling,
+        crew: Crew,
+        gates: Gates,
+        control: Control,
+        state: Standing,
+        limits: Limits,
+        markers: Markers,
+    ) -> None:
+        self._prompt = prompt
+        self._journal = journal
+        self._supervisor = supervisor
+        self._stop = stop
+        self._telling = telling
+        self._crew = crew
+        self._gates = gates
+        self._control = control
+        self._state = state
+        self._limits = limits
+        self._markers = markers
+
+    @property
+    def _plan(self) -> Plan:
+        return self._crew.plan
+
+    def run(self) -> Finished | None:
+        """None if it was stopped before there was a prompt."""
+        state, plan, sessions = self._state, self._plan, self._crew.sessions
+        if not plan.workdir.is_dir():
+            raise RunError(f"the working directory is gone: {plan.workdir}")
+        launcher = plan.launcher
+        base = self._read_prompt()
+        if base is None:
+            return None
+        ticket = sessions.next()
+        text = self._whole_prompt(launcher.render(base) if launcher else base, ticket)
+        before = progress.take(plan.workdir)
+        prompt_file, *raw = self._journal.begin_iteration(state.iteration, text.encode("utf-8", "surrogateescape"))
+        start = report.iteration_start(
+            state.iteration, self._telling.maximum, text, self._prompt.shown, plan, relief=self._crew.turn > 0
+        )
+        self._telling.emit([start])
+        state.calls = state.calls.called(time.time())
+        own = launcher.adapter(text) if launcher else None
+        adapter = SafeAdapter(own or registry.create(plan.transcript, prompt=text))
+        self._journal.masked.expect_pieces(adapter.pieces)
+        told = sessions.told if ticket.resume and usage_is_cumulative(plan) else None
+        seen = Observation(plan.reader(self._markers) or self._markers, self._crew.cost_of, told)
+        pty = plan.settings.pty or plan.invocation.pty
+        stored = not self._journal.redacts
+        recorder = Recorder(adapter, seen, (raw[0], raw[1]), self._telling.emit, pty=pty, stored=stored)
+        recorder.budget = (self._limits, state.usage, self._telling.started)
+        recorder.interruption = self._control.interruption
+        recorder.on_tick = lambda: self._telling.tick(recorder)
+        launch = self._launch(text, prompt_file, ticket)
+        aside = recorder.listen(launcher.aside) if launcher and launch.aside else None
+        files = (raw[0], raw[1]) if stored else None  # nobody else would mask what is rescued
+        environment = self._child_env(prompt_file) | launch.env
+        command = Command(launch.argv, environment, str(plan.workdir), launch.stdin, pty, aside, files)
+        try:
+            ended = self._supervisor.run(command, recorder, self._crew.deadlines)
+        finally:
+            recorder.finish()
+        if launcher:
+            recorder.add(launcher.finish(prompt_file.parent, ended, seen))
+        self._journal.end_iteration(state.iteration)
+        if ended.kind is EndKind.NOT_STARTED and not plan.workdir.is_dir():
+            raise RunError(f"the working directory is gone: {plan.workdir}")
+        state.usage = add_usage(state.usage, seen.spent)
+        state.costs.add(seen.cost)
+        state.usage_missing += not seen.usage_seen
+        verdict = judge(ended, seen, structured=adapter.structured)
+        if plan.session_mode is not SessionMode.FRESH:
+            stdout = prompt_file.with_name("stdout.raw")
+            sessions.after(ticket, session_of(launcher, seen.session_id, stdout), verdict)
+            if seen.usage_seen:
+                sessions.told = seen.told
+        self._remark(ended, recorder)
+        advice = launcher.help_for(verdict.outcome.value) if launcher else None
+        if advice:
+            self._telling.note(advice)
+        changes = progress.compare(before, progress.take(plan.workdir))
+        return Finished(state.iteration, verdict, ended, seen, changes, adapter.capabilities)
+
+    def _read_prompt(self) -> str | None:
+        """Again each time. An editor may be saving it: a moment's absence is forgiven. None: the run was stopped."""
+        for _ in range(10):
+            try:
+                return self._prompt.read()
+            except UsageError as error:
+                failure = error
+                if self._stop.wait(0.2):
+                    return None
+        raise RunError(f"iteration {self._state.iteration} cannot start: {failure}")
+
+    def _whole_prompt(self, base: str, ticket: Ticket) -> str:
+        """With all that the agent must know in front of it; of ralph's own notes as much as can be delivered."""
+        notes = self._journal.masker.text("\n".join(self._gates.notes))
+        self._gates.notes = []
+        text = self._control.begin(with_notes(notes, base))
+        if not notes:
+            return text
+        for length in _NOTES_CUT:
+            try:
+                self._launch(text, self._plan.workdir / "prompt.md", ticket)
+            except UsageError:
+                shorter = f"{notes[:length]}\n… (shortened)" if length else ""
+                text = self._control.begin(with_notes(shorter, base))
+            else:
+                break
+        return text
+
+    def _launch(self, text: str, prompt_file: Path, ticket: Ticket) -> Launch:
+        return self._plan.launch(text, prompt_file, ticket.session, resume=ticket.resume)
+
+    def _child_env(self, prompt_file: Path) -> dict[str, str]:
+        """What an agent or a hook may want to know; none of these names is a setting of ours."""
+        plan = self._plan
+        env = {name: value for name, value in plan.env.items() if name != trust.VARIABLE}  # for this run, no other
+        return env | {
+            "RALPH_RUN_ID": self._journal.paths.run_id,
+            "RALPH_RUN_DIR": str(self._journal.paths.root),
+            "RALPH_ITERATION": str(self._state.iteration),
+            "RALPH_CURRENT_PROMPT": str(prompt_file),
+            "PWD": str(plan.workdir),
+        }
+
+    def _remark(self, ended: Ended, recorder: Recorder) -> None:
+        """What the user should know about how the processes ended, and about limits that nobody can hold to."""
+        note, plan, seen = self._telling.note, self._plan, recorder.observation
+        if ended.strays:
+            note(f"the agent left processes behind, which were ended: {', '.join(ended.strays)}")
+        if ended.left:
+            note(f"these processes could not be ended: {', '.join(ended.left)}")
+        if recorder.looks_like_rtf1:
+            note("this output looks like RTF1; --transcript rtf1 would understand it")
+        if self._state.iteration > 1:
+            return
+        if self._limits.cost and seen.cost.usd is None and not plan.cost_gap:
+            note(costs.not_enforced(seen.usage.model or plan.settings.model))
+        if self._limits.tokens and known_total(seen.usage) is None:
+            note("--max-tokens cannot be enforced: this agent did not report its tokens")
+
+
+def with_notes(notes: str, prompt: str) -> str:
+    """Ralph's own words in front of a prompt."""
+    return f"<ralph-notes>\n{notes}\n</ralph-notes>\n\n{prompt}" if notes else prompt
