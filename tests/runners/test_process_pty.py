@@ -63,3 +63,10 @@ def test_it_obeys_its_deadlines(runner: Runner) -> None:
 def test_it_does_not_wait_for_someone_to_type(runner: Runner) -> None:
     """A command that asks on its terminal has nobody there: it is the idle deadline that ends it."""
     assert runner.bash("read answer; echo got", pty=True, idle=0.3).kind is EndKind.IDLE
+
+
+def test_one_that_leaves_its_terminal_before_it_exits_is_not_hung_up_on(runner: Runner) -> None:
+    """What coreutils do at their end: stdout and stderr are closed, then comes the exit."""
+    script = "import os, time; print('said', flush=True); os.close(1); os.close(2); time.sleep(0.5); os._exit(7)"
+    ended = runner.run(sys.executable, "-c", script, stdin=b"prompt", pty=True)
+    assert (ended.kind, ended.status, runner.sink.out) == (EndKind.EXITED, 7, b"said\n")

@@ -152,6 +152,7 @@ class _Run:
         self.tick = tick
         self.selector = selectors.DefaultSelector()
         self.outputs: dict[int, str] = {}
+        self.done_with: list[int] = []
         self.stdin_fd = -1
         self.unsent = memoryview(command.stdin or b"")
         self.status: int | None = None
@@ -245,7 +246,7 @@ class _Run:
 
     def _close(self) -> None:
         self.selector.close()
-        for fd in self.outputs:
+        for fd in (*self.outputs, *self.done_with):
             os.close(fd)
         if self.stdin_fd >= 0:
             os.close(self.stdin_fd)
@@ -277,7 +278,8 @@ class _Run:
         if not chunk:
             self.selector.unregister(fd)
             del self.outputs[fd]
-            os.close(fd)
+            # Of a terminal only its users are gone: to close it would be a hang-up for one that is just about to exit.
+            self.done_with.append(fd)
             return False
         self.last_output = time.monotonic()
         self.heard = True
