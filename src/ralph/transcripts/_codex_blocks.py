@@ -25,6 +25,7 @@ NUMBER = re.compile(r"\d{1,3}(?:,\d{3})*\Z|\d+\Z")
 TRACE = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z +(?:ERROR|WARN|INFO|DEBUG|TRACE) \w+(?:::\w+)*", re.ASCII)
 NOTICE = ("ERROR: ", "warning: ", "deprecated: ", "mcp: ", "mcp startup: ", "hook: ", "model rerouted: ")
 _NOTICE_FIRST = frozenset(notice[0] for notice in NOTICE)
+_MAYBE_NOTICE = _NOTICE_FIRST | frozenset("0123456789")
 PATCHED = re.compile(r"patch: (completed|failed|declined|in_progress)\Z")
 CHANGED = re.compile(r"[AMDR] \S")
 PATCH_END = re.compile(r"apply_patch\(.*\) exited (-?\d+)(?: in (\S.*))?:\Z")
@@ -127,13 +128,27 @@ def divide(lines: list[str], *, blank_after_output: bool, limit: int | None = No
     What comes first is a command's output, or the prompt. `blank_after_output`: newer versions leave a blank line
     after output that ended with a newline. `limit`: so many lines of output were printed at most.
     """
-    words = _speaks_at(lines, blank_after_output, len(lines) if limit is None else limit) if "codex" in lines else -1
-    if words < 0:
-        words = len(lines)
+    words = len(lines)
+    count = lines.count("codex")
+    if count:
+        most = words if limit is None else limit
+        if count > 1:
+            at = _speaks_at(lines, blank_after_output, most)
+        else:
+            at = lines.index("codex")
+            at = at if at <= most and _may_speak(lines, at) else -1
+        if at >= 0:
+            words = at
     for i in range(words - 1, -1, -1):
-        if lines[i][:2] == "**" and TITLE.match(lines[i]) and (i == 0 or not lines[i - 1].strip()):
+        line = lines[i]
+        if line[:2] == "**" and _is_title(line) and (i == 0 or not lines[i - 1].strip()):
             return i, words
     return words, words
+
+
+def _is_title(line: str) -> bool:
+    """Of a line that begins with two stars."""
+    return (line[-2:] == "**" and len(line) > 4 and line.count("*") == 4) or TITLE.match(line) is not None
 
 
 def _speaks_at(lines: list[str], blank_before: bool, limit: int) -> int:
@@ -152,7 +167,10 @@ def _speaks_at(lines: list[str], blank_before: bool, limit: int) -> int:
 
 def _may_speak(lines: list[str], at: int) -> bool:
     """A message begins with a line of text."""
-    return at + 1 < len(lines) and bool(lines[at + 1].strip()) and lines[at + 1] not in ROLES
+    if at + 1 >= len(lines):
+        return False
+    first = lines[at + 1]
+    return first != "" and not first.isspace() and first not in ROLES
 
 
 def trailer(lines: list[str]) -> tuple[int, int] | None:
@@ -175,6 +193,8 @@ def is_notice(line: str) -> bool:
 def notices_at(lines: list[str], *, blank_before: bool) -> int:
     """Where the CLI's own lines at the end begin; with `blank_before` only if a blank line parts them from output."""
     at = len(lines)
+    if not at or lines[-1][:1] not in _MAYBE_NOTICE:
+        return at  # nearly always
     while at and is_notice(lines[at - 1]):
         at -= 1
     if blank_before and at and lines[at - 1].strip():

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ralph.transcripts._codex_blocks import NOTICE, Command, quote_open, read_command
-from ralph.transcripts._codex_text import HumanTranscript, Part
-from ralph.transcripts.events import Tag, Text, TranscriptEvent
+from ralph.transcripts._codex_blocks import NOTICE, Command, Status, quote_open, read_command, read_status
+from ralph.transcripts._codex_text import HumanTranscript, Part, stripped
+from ralph.transcripts._numbers import whole
+from ralph.transcripts.events import Tag, Text, ToolCall, ToolStart, ToolStatus, TranscriptEvent
 
 if TYPE_CHECKING:
     from ralph.transcripts.base import Block
@@ -29,10 +30,15 @@ def _first(whole: frozenset[str], begin: tuple[str, ...]) -> frozenset[str]:
 
 _FIRST_OUTPUT, _FIRST_WORDS = _first(*_NOT_OUTPUT), _first(*_NOT_WORDS)
 
+#: A block without any of these has nothing but commands and what is usual between them.
+_UNUSUAL = ("\x1b", "\r", "apply patch", "file update", "mcp: ", "ERROR: ", "onnecting", "stream error: ")
+#: So far ahead the next command is looked for.
+_AHEAD = 64
+_SUCCEEDED = " succeeded in "
 #: A command of more lines is left to `feed`.
 _COMMAND = 20
 _THINK, _AI, _TOOL = Part.THINK, Part.AI, Part.TOOL
-_TAG_AI, _TAG_THINK = Tag.AI, Tag.THINK
+_TAG_AI, _TAG_THINK, _OK = Tag.AI, Tag.THINK, ToolStatus.OK
 
 
 class QuickTranscript(HumanTranscript):
@@ -46,11 +52,59 @@ class QuickTranscript(HumanTranscript):
         while more and self._first is None and block.at < len(block.lines):
             part = self._part
             if part is _TOOL or self._tail:
+                if self._newer() and not self._running and not block.holds(_UNUSUAL):
+                    self._turns(block)
                 more = self._output(block)
             elif part is _AI or (part is _THINK and not self._patched):
                 more = self._said(block)
             else:
                 return
+
+    def _turns(self, block: Block) -> None:
+        """Whole turns: what a command printed, thoughts, words, and a command that succeeded."""
+        lines, at = block.lines, block.at
+        most = len(lines) - 2
+        while True:
+            try:
+                end = lines.index("exec", at, min(at + _AHEAD, most))
+            except ValueError:
+                return
+            found = self._ran(lines, end + 1)
+            if found is None:
+                return
+            text, directory, ended, until = found
+            bare = held = lines[at:end]
+            if self._held:
+                held = self._held + held
+                bare = stripped(held)  # what was held before may be of another block
+            if "thinking" in bare:
+                return
+            events = self._tool_ends(held, bare)
+            self._count += 1
+            self.error = None
+            key = f"call_{self._count}"
+            events.append(ToolStart(ToolCall(key, "shell", {"command": text, "cwd": directory})))
+            self._current = (key, "shell", ended, True)
+            self._part, self._held, self._tail, self._previous = _TOOL, [], [], lines[until - 1]
+            at = until
+            block.take(at, events)
+
+    def _ran(self, lines: list[str], at: int) -> tuple[str, str, Status, int] | None:
+        """A command and its directory, how it ended on the next line, and where the next one is."""
+        line, told = lines[at], lines[at + 1]
+        text, found, directory = line.rpartition(" in ")
+        if found and directory[:1] == "/" and line[-1] != ":" and not quote_open(text):
+            at += 1
+        else:
+            command, at = self._read_command(lines, at)
+            if command is None or command.ended is not None or at >= len(lines):
+                return None
+            text, directory, told = command.text, command.directory, lines[at]
+        took = told[14:-3]
+        if told[:14] == _SUCCEEDED and told[-3:] == "ms:" and took.isdecimal():
+            return text, directory, Status(_OK, whole(took)), at + 1
+        status = read_status(told) if told[:1] == " " else None
+        return None if status is None or status[0] else (text, directory, status[1], at + 1)
 
     def _output(self, block: Block) -> bool:
         """What is held (a command's output, or what follows `tokens used`), and the line after it if it is usual."""

@@ -330,7 +330,7 @@ class HumanTranscript:
         tail, self._tail = self._tail, []
         part = self._part
         if part is _TOOL:
-            return self._tool_ends(held)
+            return self._tool_ends(held, stripped(held))
         if part is _PATCH:
             return _text(_TAG_SYS, held)
         if part is _PROMPT:
@@ -338,7 +338,7 @@ class HumanTranscript:
         return _text(_TAG_AI if part is _AI else _TAG_THINK, tail) if tail else []
 
     def _prompt_ends(self, held: list[str]) -> list[TranscriptEvent]:
-        bare = _bare(held)
+        bare = stripped(held)
         end = notices_at(bare, blank_before=False)
         think, speak = divide(bare[:end], blank_after_output=False)
         warned = next((i for i in range(think - 1, -1, -1) if bare[i].startswith("warning: ")), None)
@@ -350,11 +350,10 @@ class HumanTranscript:
             events = _text(_TAG_PROMPT, held[:think])
         return events + self._spoken(held, bare, think, speak, end)
 
-    def _tool_ends(self, held: list[str]) -> list[TranscriptEvent]:
+    def _tool_ends(self, held: list[str], bare: list[str]) -> list[TranscriptEvent]:
         if self._current is None:
             return _text(_TAG_SYS, held)
         key, name, ended, newer = self._current
-        bare = _bare(held)
         end = notices_at(bare, blank_before=newer)
         think, speak = divide(
             bare if end == len(bare) else bare[:end], blank_after_output=newer, limit=None if newer else OUTPUT_LINES
@@ -386,6 +385,6 @@ def _text(tag: Tag, lines: list[str]) -> list[TranscriptEvent]:
     return [Text(tag, text.rstrip("\n"))] if text and not text.isspace() else []
 
 
-def _bare(lines: list[str]) -> list[str]:
+def stripped(lines: list[str]) -> list[str]:
     text = "".join(lines)
     return [strip_escapes(line) for line in lines] if "\x1b" in text or "\r" in text else lines

@@ -20,28 +20,36 @@ class Capabilities(msgspec.Struct, frozen=True):
 _AHEAD = 64
 
 
+_ESCAPES = ("\x1b", "\r")
+
+
 class Block:
     """Lines that came at once, and the events of those of them that have been taken."""
 
-    __slots__ = ("_escaped", "at", "events", "lines")
+    __slots__ = ("_known", "at", "events", "lines")
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
         #: the first line that has not been taken
         self.at = 0
         self.events: list[TranscriptEvent] = []
-        self._escaped: bool | None = None
+        self._known: dict[tuple[str, ...], bool] = {}
 
     def ahead(self) -> list[str]:
         """The next lines; not all of them, if there are many."""
         return self.lines[self.at : self.at + _AHEAD]
 
+    def holds(self, any_of: tuple[str, ...]) -> bool:
+        """Whether any line, taken or not, holds one of these; looked for once."""
+        known = self._known.get(any_of)
+        if known is None:
+            text = "\n".join(self.lines)
+            known = self._known[any_of] = any(part in text for part in any_of)
+        return known
+
     def escaped(self) -> bool:
         """Whether any line, taken or not, holds an escape sequence or a carriage return."""
-        if self._escaped is None:
-            text = "\n".join(self.lines)
-            self._escaped = "\x1b" in text or "\r" in text
-        return self._escaped
+        return self.holds(_ESCAPES)
 
     def take(self, until: int, events: list[TranscriptEvent]) -> None:
         """The lines before `until` are done, and these are their events: both at once, so that none is lost."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,31 +15,30 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _COUNTS = tuple(name for name in Usage.__struct_fields__ if name != "model")
+_counts = attrgetter(*_COUNTS)
 #: No iteration uses more tokens, dollars or milliseconds.
 _MOST = 1e12
 
 
 def sane(events: list[TranscriptEvent]) -> list[TranscriptEvent]:
     """The same, but a count that cannot be one, such as -1 or 1e308, is not known."""
+    # All events of a run come by here, so that nothing is called for those that are as they should be.
     for at, event in enumerate(events):
-        kind = type(event)
-        if kind is UsageEvent or kind is ToolEnd:
-            events[at] = _sane(event)
+        if type(event) is ToolEnd:
+            took = event.tool.duration_ms
+            if took is not None and not 0 <= took <= _MOST:
+                events[at] = ToolEnd(msgspec.structs.replace(event.tool, duration_ms=None))
+        elif type(event) is UsageEvent:
+            for count in _counts(event.usage):
+                if count is not None and not 0 <= count <= _MOST:
+                    events[at] = UsageEvent(_possible(event.usage))
+                    break
     return events
 
 
-def _sane(event: TranscriptEvent) -> TranscriptEvent:
-    match event:
-        case UsageEvent(usage=usage):
-            wrong = [name for name in _COUNTS if not _possible(getattr(usage, name))]
-            return UsageEvent(msgspec.structs.replace(usage, **dict.fromkeys(wrong))) if wrong else event
-        case ToolEnd(tool=tool) if not _possible(tool.duration_ms):
-            return ToolEnd(msgspec.structs.replace(tool, duration_ms=None))
-    return event
-
-
-def _possible(value: float | None) -> bool:
-    return value is None or 0 <= value <= _MOST
+def _possible(usage: Usage) -> Usage:
+    wrong = [name for name in _COUNTS if (n := getattr(usage, name)) is not None and not 0 <= n <= _MOST]
+    return msgspec.structs.replace(usage, **dict.fromkeys(wrong))
 
 
 class SafeAdapter(TranscriptAdapter):
