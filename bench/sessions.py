@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _FIXTURES = Path(__file__).parent.parent / "tests" / "fixtures"
 _ENDS = frozenset({Kind.RESULT.value, Kind.ERROR.value})
-#: A tool that printed a whole file in one line would be most of the bytes, and nothing but bytes.
+#: A tool that printed a whole file in one line would be most of the bytes, and nothing but bytes. In a text format, a
+#: recording of which more was printed is cut there.
 _LONGEST = 16_000
 _ID = re.compile(r"(?:.*[a-z_])?(?:ID|Id|id|uuid)$")
 _KEPT = re.compile(r"session|thread|model", re.IGNORECASE)
@@ -76,6 +77,7 @@ class Session(msgspec.Struct, frozen=True):
         feed = adapter.feed_stderr if self.stderr else adapter.feed
         start: list[str] = []
         rest: list[str] = []
+        taken = 0
         for line in data.decode("utf-8", "replace").rstrip("\n").split("\n"):
             if self.json and not _is_json(line):
                 continue
@@ -87,6 +89,9 @@ class Session(msgspec.Struct, frozen=True):
                     rest.append(line)  # else its result would come without a call
             elif len(line) <= _LONGEST and not kinds & _ENDS:
                 rest.append(line)
+                taken += len(line)
+                if not self.json and taken > _LONGEST:
+                    break
         return start[:1], rest
 
 
@@ -119,7 +124,11 @@ def _collect(value: Any, found: set[str]) -> None:
 
 
 _CLAUDE = ("claude/2.1.325", "claude/2.0.76")
-_CODEX_TEXT = ("text-success", "text-failtool", "text-long", "text-parallel")
+_CODEX_QUIET = ("text-success", "text-failtool", "text-long", "text-parallel")
+_CODEX_TEXT = (
+    *_CODEX_QUIET,
+    *("text-bigtool", "text-unicode", "text-patch", "text-plan", "text-quotes", "text-roles", "text-nonl"),
+)
 SESSIONS = (
     Session("amp", "stream-json", ("amp/SYNTHETIC-from-sdk-types",), ("stream-json-success",)),
     Session(
@@ -173,7 +182,9 @@ SESSIONS = (
     Session("qwen", "stream-json", ("qwen/0.24.4",), ("stream-json-success", "stream-json-failtool")),
     Session("qwen", "partial messages", ("qwen/0.24.4",), ("stream-json-partial-success",)),
     Session("codex", "text", ("codex/0.166.0",), _CODEX_TEXT, stderr=True, json=False),
+    Session("codex", "text, tools that print nothing", ("codex/0.166.0",), _CODEX_QUIET, stderr=True, json=False),
     Session("codex", "text, 0.50", ("codex/0.50.0",), _CODEX_TEXT, stderr=True, json=False),
+    Session("codex", "text, 0.50, tools that print nothing", ("codex/0.50.0",), _CODEX_QUIET, stderr=True, json=False),
     Session("goose", "text", ("goose/1.52.0",), ("text-success", "text-failtool"), json=False),
     Session("kiro", "text", ("kiro-cli/SYNTHETIC-from-reports",), ("text-success",), json=False),
     Session("ollama", "text", ("ollama/SYNTHETIC-from-source-v0.33.0-rc2",), ("text-success-nowordwrap",), json=False),

@@ -17,6 +17,8 @@ from ralph.transcripts.events import ToolStatus
 
 #: Codex up to 0.9x prints this much of a command's output.
 OUTPUT_LINES = 20
+#: So many lines are quicker looked through as one text.
+_MANY = 30
 ROLES = frozenset({"user", "codex", "exec", "thinking"})
 HEADER = re.compile(r"(\[\d{4}-\d\d-\d\dT[\d:.]+Z?\] )?OpenAI Codex v\d")
 RULE = "--------"
@@ -139,6 +141,8 @@ def divide(lines: list[str], *, blank_after_output: bool, limit: int | None = No
             at = at if at <= most and _may_speak(lines, at) else -1
         if at >= 0:
             words = at
+    if words > _MANY and "**" not in "".join(lines):
+        return words, words
     for i in range(words - 1, -1, -1):
         line = lines[i]
         if line[:2] == "**" and _is_title(line) and (i == 0 or not lines[i - 1].strip()):

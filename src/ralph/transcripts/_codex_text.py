@@ -386,5 +386,8 @@ def _text(tag: Tag, lines: list[str]) -> list[TranscriptEvent]:
 
 
 def stripped(lines: list[str]) -> list[str]:
+    """The lines without escape sequences and carriage returns; most have none."""
     text = "".join(lines)
-    return [strip_escapes(line) for line in lines] if "\x1b" in text or "\r" in text else lines
+    if "\x1b" not in text and "\r" not in text:
+        return lines
+    return [strip_escapes(line) if "\x1b" in line or "\r" in line else line for line in lines]
