@@ -27,6 +27,7 @@ from ralph.transcripts.events import (
     decode,
     decode_json,
     encode,
+    encode_lines,
 )
 
 # The four examples of the specification, and one of each remaining type.
@@ -136,3 +137,22 @@ def test_no_input_raises_anything_else(line: str | bytes) -> None:
         decode_json(line)
     except (ValueError, RecursionError):
         pass
+
+
+@pytest.mark.parametrize("leaf", ["x", "\ud800"], ids=["text", "half a character"])
+@pytest.mark.parametrize("depth", [100, 600, 990, 1000, 3000, 20_000])
+def test_what_is_nested_too_deep_is_written_in_part(depth: int, leaf: str) -> None:
+    """An agent's tool may be given any JSON; where the stack has less room than when it was read, a part must do."""
+    value: Any = leaf
+    for number in range(depth):
+        value = {"k": value} if number % 2 else [value]
+    for event in (Meta({"kind": "unknown", "value": value}), ToolStart(ToolCall("t1", "shell", {"v": value}))):
+        line = encode(event)
+        assert encode_lines([event]) == line + b"\n"
+        again = decode(line)
+        assert type(again) is type(event)
+        if isinstance(again, ToolStart):
+            assert (again.tool.id, again.tool.name) == ("t1", "shell")
+        assert line.startswith(
+            b'{"type":"meta","meta":{"kind":"unknown"' if isinstance(event, Meta) else b'{"type":"tool_start"'
+        )

@@ -126,10 +126,13 @@ def encode(event: TranscriptEvent) -> bytes:
         return _encoder.encode(event)
     except UnicodeEncodeError:
         # A lone surrogate (an agent escaped half a character): no UTF-8 can hold it.
-        return _encoder.encode(replace_surrogates(msgspec.to_builtins(event)))
+        try:
+            return _encoder.encode(replace_surrogates(msgspec.to_builtins(event)))
+        except RecursionError:
+            return _encoder.encode(_pruned(event))
     except RecursionError:
         # It was read where the stack had more room.
-        return _encoder.encode(_pruned(msgspec.to_builtins(event)))
+        return _encoder.encode(_pruned(event))
 
 
 def encode_lines(events: list[TranscriptEvent]) -> bytes:
@@ -189,6 +192,8 @@ def _pruned(value: Any, depth: int = 50) -> Any:
             return {replace_surrogates(k): _pruned(v, depth - 1) for k, v in value.items()}
         case list():
             return [_pruned(v, depth - 1) for v in value]
+        case msgspec.Struct():
+            return type(value)(*(_pruned(getattr(value, name), depth - 1) for name in value.__struct_fields__))
         case _:
             return value
 
