@@ -34,6 +34,7 @@ from ralph.transcripts.events import (
     UsageEvent,
 )
 from ralph.transcripts.meta import ErrorClass
+from ralph.transcripts.recent import Recent
 
 _CUT = "the output ends without a result"
 #: The protocol's own code for "call authenticate first".
@@ -56,7 +57,7 @@ class AcpReader:
         self._words = DeltaLines(Tag.AI)
         self._thoughts = DeltaLines(Tag.THINK)
         self._session: str | None = None
-        self._tools: dict[str, str] = {}
+        self._tools = Recent[str, str]()
         self._cost = 0.0
         self._ended = False
         self.used = False

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ralph.transcripts._json import get_str
 from ralph.transcripts.events import ToolCall, ToolEnd, ToolOutput, ToolRef, ToolResult, ToolStart, ToolStatus
+from ralph.transcripts.recent import Recent, RecentKeys
 
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
@@ -16,12 +17,12 @@ OK, FAIL = ToolStatus.OK, ToolStatus.FAIL
 
 class ToolCalls:
     def __init__(self) -> None:
-        self._open: dict[str, str] = {}
-        self._known: set[str] = set()
+        self._open = Recent[str, str]()
+        self._known = RecentKeys[str]()
 
     def start(self, block: dict[str, Any]) -> list[TranscriptEvent]:
         """From a `tool_use` block; nothing if this call is known already."""
-        call = get_str(block, "id") or f"call-{len(self._known) + 1}"
+        call = get_str(block, "id") or f"call-{self._known.added + 1}"
         if call in self._known:
             return []
         given = block.get("input")
@@ -48,7 +49,7 @@ class ToolCalls:
     ) -> list[TranscriptEvent]:
         """`called` and `given` are for a call that begins only here."""
         if call is None:
-            call = next(iter(self._open), f"call-{len(self._known) + 1}")
+            call = next(iter(self._open), f"call-{self._known.added + 1}")
         events: list[TranscriptEvent] = []
         name = self._open.pop(call, None)
         if name is None:

@@ -27,6 +27,7 @@ from ralph.transcripts.events import (
     decode_json,
 )
 from ralph.transcripts.meta import ErrorClass
+from ralph.transcripts.recent import RecentKeys
 
 _CUT = "the output ends without a result"
 _TYPES = ("say", "ask")
@@ -51,7 +52,7 @@ class MessageReader:
         self._growing: dict[str, Any] | None = None
         self._call: tuple[str, str] | None = None
         self._calls = 0
-        self._requests: set[str] = set()
+        self._requests = RecentKeys[str]()
         self._ended = False
         self._told = False
         self._asks = ""

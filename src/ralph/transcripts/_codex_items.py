@@ -24,6 +24,7 @@ from ralph.transcripts.events import (
     UsageEvent,
 )
 from ralph.transcripts.meta import ErrorClass
+from ralph.transcripts.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,8 +74,8 @@ class ThreadItems:
         #: what it is trying again for, if nothing has come since
         self._retrying: tuple[str, ErrorClass] | None = None
         self._session = False
-        self._tools: dict[str, str] = {}
-        self._partial: dict[str, Text] = {}
+        self._tools = Recent[str, str]()
+        self._partial = Recent[str, Text]()
         self._plan = ""
         self._refused = ""
         self._counted: dict[str, int] = {}
@@ -136,7 +137,7 @@ class ThreadItems:
     def flush(self) -> list[TranscriptEvent]:
         """What began and never ended; a turn without an end is a failure whatever the exit code."""
         events: list[TranscriptEvent] = list(self._partial.values())
-        self._partial = {}
+        self._partial.clear()
         told = self._error or (self._retrying if self._turn_open else None)
         if told is not None:
             events += [*limit(*told), meta.error(*told)]

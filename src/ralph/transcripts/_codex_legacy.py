@@ -24,6 +24,7 @@ from ralph.transcripts.events import (
     UsageEvent,
 )
 from ralph.transcripts.meta import ErrorClass
+from ralph.transcripts.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +60,7 @@ class LegacyMessages:
         self._session = False
         self._words = DeltaLines(Tag.AI)
         self._thoughts = DeltaLines(Tag.THINK)
-        self._tools: dict[str, str] = {}
+        self._tools = Recent[str, str]()
         self._counted: dict[str, int] | None = None
         self._handlers: dict[str, Callable[[dict[str, Any]], list[TranscriptEvent]]] = {
             "agent_message": lambda msg: self._whole(self._words, Tag.AI, get_str(msg, "message", "text")),

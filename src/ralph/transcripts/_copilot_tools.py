@@ -21,6 +21,7 @@ from ralph.transcripts.events import (
     ToolStatus,
     TranscriptEvent,
 )
+from ralph.transcripts.recent import Recent
 
 #: The CLI's own last line of a command's output; where there is no field for it, this has the exit code.
 _EXIT = re.compile(r"<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d+)>\s*$")
@@ -36,10 +37,10 @@ class _Call(msgspec.Struct):
 
 class ToolCalls:
     def __init__(self) -> None:
-        self._open: dict[str, _Call] = {}
+        self._open = Recent[str, _Call]()
         self._count = 0
         #: what was said of the calls that were refused, by tool: one that was allowed after all is not missed
-        self.refused: dict[str, str] = {}
+        self.refused = Recent[str, str]()
 
     def start(self, data: Data, timestamp: Any) -> list[TranscriptEvent]:
         call = string(data.tool_call_id) or self._next()

@@ -6,9 +6,11 @@ from typing import Any
 
 import msgspec
 
+from ralph.transcripts import recent
 from ralph.transcripts._copilot_lines import Data, string
 from ralph.transcripts._deltas import DeltaLines
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
+from ralph.transcripts.recent import Recent, RecentKeys
 
 
 class _Stream(msgspec.Struct):
@@ -21,9 +23,9 @@ class Words:
 
     def __init__(self) -> None:
         self._open: dict[str, _Stream] = {}
-        self._streamed: dict[str, int] = {}  # how much came of a message before another one began
-        self._thought: dict[str, str] = {}
-        self._thinking: set[str] = set()
+        self._streamed = Recent[str, int]()  # how much came of a message before another one began
+        self._thought = Recent[str, str]()
+        self._thinking = RecentKeys[str]()
 
     def delta(self, fragment: Any, identity: Any, agent: str, thought: bool = False) -> list[TranscriptEvent]:
         if type(fragment) is not str:
@@ -32,6 +34,8 @@ class Words:
         if stream is not None and stream.id == identity:
             return stream.lines.feed(fragment)
         events = self._close(agent)
+        if len(self._open) >= recent.KEPT:
+            events += self._close(next(iter(self._open)))
         lines = DeltaLines(_tag(agent, thought=thought))
         self._open[agent] = _Stream(identity, lines)
         if thought:

@@ -20,6 +20,7 @@ from ralph.transcripts.events import (
     TranscriptEvent,
 )
 from ralph.transcripts.meta import ErrorClass
+from ralph.transcripts.recent import Recent, RecentKeys
 
 #: An enum's members are slow to look up.
 _OK, _FAIL = ToolStatus.OK, ToolStatus.FAIL
@@ -27,9 +28,9 @@ _OK, _FAIL = ToolStatus.OK, ToolStatus.FAIL
 
 class GooseTools:
     def __init__(self) -> None:
-        self._open: dict[str, str] = {}
-        self._finished: set[str] = set()
-        self._refused: dict[str, str] = {}  # tools that goose did not run, and its words
+        self._open = Recent[str, str]()
+        self._finished = RecentKeys[str]()
+        self._refused = Recent[str, str]()  # tools that goose did not run, and its words
 
     def refused(self) -> tuple[str, ErrorClass] | None:
         """A tool that was refused, and did not run later either."""

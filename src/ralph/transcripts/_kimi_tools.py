@@ -19,6 +19,7 @@ from ralph.transcripts.events import (
     decode_json,
 )
 from ralph.transcripts.meta import ErrorClass
+from ralph.transcripts.recent import Recent, RecentKeys
 
 _SHELLS = frozenset({"Bash", "Shell", "PowerShell"})
 #: The last line of a shell's result in Kimi Code.
@@ -35,9 +36,9 @@ _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 class KimiTools:
     def __init__(self) -> None:
-        self.open: dict[str, str] = {}
-        self._finished: set[str] = set()
-        self._refused: dict[str, str] = {}
+        self.open = Recent[str, str]()
+        self._finished = RecentKeys[str]()
+        self._refused = Recent[str, str]()
 
     def refused(self) -> tuple[str, ErrorClass] | None:
         """A tool that was not allowed, and did not run later either."""

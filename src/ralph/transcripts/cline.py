@@ -46,6 +46,7 @@ from ralph.transcripts.events import (
     decode_json,
 )
 from ralph.transcripts.meta import ErrorClass
+from ralph.transcripts.recent import Recent, RecentKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,9 +89,9 @@ class ClineAdapter(JsonAdapter):
         self._thoughts = Streamed(Tag.THINK)
         self._others = Streamed(Tag.SYS)
         self._spent = Spent()
-        self._tools: dict[str, str] = {}
-        self._finished: set[str] = set()
-        self._refused: dict[str, str] = {}
+        self._tools = Recent[str, str]()
+        self._finished = RecentKeys[str]()
+        self._refused = Recent[str, str]()
         self._done: str | None = None
         self._problem: ErrorClass | None = None
         self._ended = False

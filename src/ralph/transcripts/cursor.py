@@ -17,6 +17,7 @@ from ralph.transcripts._said import Streamed
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent
 from ralph.transcripts.meta import ErrorClass
+from ralph.transcripts.recent import RecentKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ class CursorAdapter(JsonAdapter):
         self._session: str | None = None
         self._model: str | None = None
         self._partial = False
-        self._refused: list[str] = []
+        self._refused = RecentKeys[str]()
         self._ended = False
         self._handlers: dict[str, Callable[[dict[str, Any]], Events]] = {
             "system": self._system,
@@ -211,8 +212,8 @@ class CursorAdapter(JsonAdapter):
                 return events + self._tools.start({"name": call.name, "input": call.args})
             self._tools.start_call(key, call.name, call.args, events)
             return events
-        if call.refused is not None and call.refused not in self._refused:
-            self._refused.append(call.refused)
+        if call.refused is not None:
+            self._refused.add(call.refused)
         name, args = ("tool", None) if key is None else (call.name, call.args)
         ended = self._tools.end(key, call.output, call.status, call.duration_ms, name, args)
         return events + ended if events else ended
@@ -249,7 +250,7 @@ class CursorAdapter(JsonAdapter):
             told = (text if new else "") or get_str(value, "error", "message") or subtype
             kind = classify(told)
             return [*events, *_limit(told, kind), meta.result(ok=False, reason=told, error_class=kind)]
-        denied = self._refused + [text_of(d) for d in get_list(value, "permission_denials")]
+        denied = [*self._refused, *(text_of(d) for d in get_list(value, "permission_denials"))]
         if denied:
             reason = f"refused: {', '.join(dict.fromkeys(d for d in denied if d)) or 'a tool'}"
             return [*events, meta.result(ok=False, reason=reason, error_class=ErrorClass.PERMISSION_DENIED)]

@@ -33,6 +33,7 @@ from ralph.transcripts.events import (
     UsageEvent,
 )
 from ralph.transcripts.meta import ErrorClass
+from ralph.transcripts.recent import Recent, RecentKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,8 +60,8 @@ class DroidAdapter(JsonAdapter):
         self._last: tuple[Any, ...] = ()
         self._session: str | None = None
         self._model: str | None = None
-        self._tools: dict[str, str] = {}
-        self._finished: set[str] = set()
+        self._tools = Recent[str, str]()
+        self._finished = RecentKeys[str]()
         self._problem: tuple[str, ErrorClass] | None = None
         self._ended = False
         self._handlers: dict[str, Callable[[dict[str, Any]], list[TranscriptEvent]]] = {

@@ -32,6 +32,7 @@ from ralph.transcripts.events import (
     UsageEvent,
 )
 from ralph.transcripts.meta import ErrorClass, Kind
+from ralph.transcripts.recent import Recent, RecentKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,9 +65,9 @@ class GeminiAdapter(JsonAdapter):
         super().__init__()
         self._words = DeltaLines(Tag.AI)
         self._stderr = StderrReader()
-        self._tools: dict[str, str] = {}
-        self._open: set[str] = set()
-        self._refused: dict[str, str] = {}
+        self._tools = Recent[str, str]()
+        self._open = RecentKeys[str]()
+        self._refused = Recent[str, str]()
         self._session: str | None = None
         self._spoke = False
         self._ended = False
@@ -182,7 +183,7 @@ class GeminiAdapter(JsonAdapter):
         return events if repeated or not content else [*events, Text(Tag.AI, content)]
 
     def _tool_use(self, value: dict[str, Any]) -> list[TranscriptEvent]:
-        tool_id = get_str(value, "tool_id", "id") or f"call-{len(self._tools) + 1}"
+        tool_id = get_str(value, "tool_id", "id") or f"call-{self._tools.added + 1}"
         return self._tool_start(tool_id, get_str(value, "tool_name", "name") or "tool", get_dict(value, "parameters"))
 
     def _tool_start(self, tool_id: str, name: str, parameters: dict[str, Any]) -> list[TranscriptEvent]:

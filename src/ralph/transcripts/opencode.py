@@ -44,6 +44,7 @@ from ralph.transcripts.events import (
     UsageEvent,
 )
 from ralph.transcripts.meta import ErrorClass
+from ralph.transcripts.recent import Recent, RecentKeys
 
 #: How every line begins: one that does and is no JSON was cut, even if it is the only one.
 _OPENING = '{"type":"'
@@ -65,12 +66,12 @@ class OpencodeAdapter(JsonAdapter):
     def __init__(self) -> None:
         super().__init__()
         self._session = ""
-        self._seen: set[str] = set()  # parts that came whole: a later change of one comes as the same event again
-        self._open: set[str] = set()
+        self._seen = RecentKeys[str]()  # parts that came whole: a later change of one comes as the same event again
+        self._open = RecentKeys[str]()
         self._stdout = UiLines()
         self._stderr = UiLines(stderr=True)
         self._calls = 0
-        self._refused: dict[str, str] = {}  # by tool: one that was allowed after all is not missed
+        self._refused = Recent[str, str]()  # by tool: one that was allowed after all is not missed
         # where the run stands, for the end of the output
         self._failed = False
         self._ended = False

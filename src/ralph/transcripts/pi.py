@@ -31,6 +31,7 @@ from ralph.transcripts.events import (
     UsageEvent,
 )
 from ralph.transcripts.meta import ErrorClass
+from ralph.transcripts.recent import Recent, RecentKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,8 +72,8 @@ class PiAdapter(JsonAdapter):
         self._said = 0
         self._thought = 0
         self._session: str | None = None
-        self._tools: dict[str, str] = {}
-        self._finished: set[str] = set()
+        self._tools = Recent[str, str]()
+        self._finished = RecentKeys[str]()
         self._stop: str | None = None
         self._failure: PiError | None = None
         #: the verdict of an agent's run that may still be followed by another try

@@ -16,6 +16,7 @@ from ralph.transcripts._gemini_errors import StderrReader, explain, split_api_er
 from ralph.transcripts._json import get_count, get_dict, get_int, get_str
 from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, UsageEvent
 from ralph.transcripts.meta import ErrorClass, Kind
+from ralph.transcripts.recent import RecentKeys
 
 #: The CLI's own lines, which on a terminal stand among the agent's words.
 _NOISE = (
@@ -41,7 +42,7 @@ class QwenAdapter(ClaudeLikeAdapter):
         self._fatal: tuple[str, ErrorClass] | None = None
         self._last_error = ""  # of a text output: its last line, if that is an error
         self._retry_class: ErrorClass | None = None
-        self._attempts: set[int] = set()
+        self._attempts = RecentKeys[int]()
         self._announced = False
         self.handlers["stream_event"] = self._on_stream_event
 

@@ -22,7 +22,7 @@ _ALIASES = {
     "kiro-cli": "kiro",
     "qwen-code": "qwen",
 }
-_NOT_ADAPTERS = frozenset({"base", "events", "meta", "registry", "safe"})
+_NOT_ADAPTERS = frozenset({"base", "events", "meta", "recent", "registry", "safe"})
 
 
 @cache

@@ -27,6 +27,7 @@ from ralph.transcripts.events import (
     TranscriptEvent,
 )
 from ralph.transcripts.meta import ErrorClass
+from ralph.transcripts.recent import Recent, RecentKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +48,8 @@ class VibeAdapter(JsonAdapter):
     def __init__(self) -> None:
         super().__init__()
         self._session = False
-        self._known: set[str] = set()
-        self._refused: dict[str, str] = {}
+        self._known = RecentKeys[str]()
+        self._refused = Recent[str, str]()
         self._asked = False
         self._answered = False
         self._problem: str | None = None
@@ -116,7 +117,7 @@ class VibeAdapter(JsonAdapter):
                 return [Text(Tag.AI, text.removesuffix("\n"))] if text else []
             case "user":
                 self._asked, self._answered = True, False
-                self._refused = {}
+                self._refused.clear()
                 return [Text(Tag.PROMPT, text)]
         return [Text(Tag.SYS, text)] if text else []
 
@@ -127,7 +128,7 @@ class VibeAdapter(JsonAdapter):
     def _effect(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         """A call with its result, once it is over."""
         detail, state = get_dict(value, "detail"), get_dict(value, "state")
-        call = get_str(value, "id") or f"effect-{len(self._known) + 1}"
+        call = get_str(value, "id") or f"effect-{self._known.added + 1}"
         name = get_str(detail, "toolName", "kind") or "tool"
         given = detail.get("input")
         output = _output(state)
