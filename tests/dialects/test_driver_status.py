@@ -166,3 +166,9 @@ def test_open_boxes_are_told_when_the_agent_leaves_all_the_same(tmp_path: Path) 
     told = claim(block("COMPLETE", "true"), plan=plan)
     assert told.signal is Signal.COMPLETE
     assert told.why.endswith("; 1 boxes of fix_plan.md are open")
+
+
+@pytest.mark.parametrize("kind", [{"": 8}, ["user"], None, 1])
+def test_json_whose_type_is_no_word_is_read_as_any_other(kind: object) -> None:
+    line = json.dumps({"type": kind, "role": kind, "result": block("COMPLETE", "true")})
+    assert claim(line).signal is Signal.COMPLETE

@@ -31,7 +31,8 @@ _MOST_LINES = 100
 _SHOWN = 200
 #: Where the JSON of an agent that we do not know keeps its words, and what is said by others.
 _WORDS = frozenset({"result", "response", "output", "text", "content", "message", "parts", "part", "item", "data"})
-_NOT_ITS_OWN = frozenset({"user", "system", "tool", "tool_use", "tool_result", "tool_call", "function_call_output"})
+#: Not a set: an agent's JSON may have anything in that place, also what no set can look up.
+_NOT_ITS_OWN = ("user", "system", "tool", "tool_use", "tool_result", "tool_call", "function_call_output")
 
 
 class Status(StrEnum):
