@@ -64,7 +64,7 @@ def _report(target: Target, result: Result) -> None:
     rate = result.executions / max(result.seconds, 0.001)
     sys.stderr.write(f"{target.name}: {result.engine}, {result.executions:,} executions, {rate:,.0f} a second\n")
     for data in result.crashes:
-        data = smaller(target.check, data)
+        data = smaller(target.check, data) if result.raised else data
         path = _FOLDER / target.name / f"crash-{hashlib.sha256(data).hexdigest()[:12]}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)

@@ -24,20 +24,29 @@ if TYPE_CHECKING:
     from ralph.config.layers import Resolved
 
 
+def work_in(folder: str) -> None:
+    """Whoever started this process removes the folder."""
+    _given.append(folder)
+
+
 @cache
 def _folder() -> Path:
-    """An empty project, with an empty home. In memory where the system has such a place: it is written to often."""
-    shared = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it
-    base = tempfile.TemporaryDirectory(prefix="ralph-fuzz-", dir=shared if os.access(shared, os.W_OK) else None)
-    _KEPT.append(base)
-    path = Path(base.name)
+    """An empty project, with an empty home."""
+    if not _given:
+        _BUILD.mkdir(parents=True, exist_ok=True)
+        _kept.append(tempfile.TemporaryDirectory(prefix="work-", dir=_BUILD))
+        _given.append(_kept[0].name)
+    path = Path(_given[-1])
     (path / "home").mkdir()
     (path / "project" / ".ralphex").mkdir(parents=True)
     return path
 
 
+#: Inside the checkout, where nothing is lost if a process is killed.
+_BUILD = Path(__file__).parent.parent / ".build" / "fuzz"
+_given: list[str] = []
 #: Removed when the process ends.
-_KEPT: list[tempfile.TemporaryDirectory[str]] = []
+_kept: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def _isolated() -> Path:

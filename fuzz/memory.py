@@ -7,7 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fuzz.checks import require
-from ralph.transcripts import _deltas, _json, _kimi_text, _said
+from fuzz.renewed import New, renewed
+from ralph.loop.observe import Observation
+from ralph.loop.signals import Markers
+from ralph.transcripts import _claude_usage, _deltas, _json, _kimi_text, _said, recent
+from ralph.ui.render import Renderer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,15 +22,26 @@ if TYPE_CHECKING:
 _ROOM = 256 << 10
 _FEW, _MANY = 2000, 2500
 _LOWERED = 4 << 10
-#: Limits that would take megabytes of input to reach.
-_LIMITS = ((_deltas, "MAX_HELD"), (_json, "_MAX_DOCUMENT"), (_kimi_text, "_MAX_RECORD"), (_said, "_KEPT"))
+#: Rounds with ever new ids: each thing that is kept of one counts.
+_ROUNDS = 250
+_FEW_ENTRIES = 16
+#: Limits that would take megabytes of input to reach, and those of how many are remembered.
+_LIMITS = (
+    (_deltas, "MAX_HELD", _LOWERED),
+    (_json, "_MAX_DOCUMENT", _LOWERED),
+    (_kimi_text, "_MAX_RECORD", _LOWERED),
+    (_said, "_KEPT", _LOWERED),
+    (recent, "KEPT", _FEW_ENTRIES),
+    (_claude_usage, "_MOST_MESSAGES", _FEW_ENTRIES),
+)
+Lines = list[tuple[bool, str]]
 
 
 @contextmanager
 def lowered() -> Iterator[None]:
-    before = [(module, name, getattr(module, name)) for module, name in _LIMITS]
-    for module, name in _LIMITS:
-        setattr(module, name, _LOWERED)
+    before = [(module, name, getattr(module, name)) for module, name, _ in _LIMITS]
+    for module, name, value in _LIMITS:
+        setattr(module, name, value)
     try:
         yield
     finally:
@@ -34,7 +49,7 @@ def lowered() -> Iterator[None]:
             setattr(module, name, value)
 
 
-def check(create: Callable[[], TranscriptAdapter], lines: list[tuple[bool, str]]) -> None:
+def check(create: Callable[[], TranscriptAdapter], lines: Lines) -> None:
     """The same lines again and again."""
     with lowered():
         adapter = create()
@@ -44,10 +59,34 @@ def check(create: Callable[[], TranscriptAdapter], lines: list[tuple[bool, str]]
                 for on_stderr, line in lines:
                     adapter.feed_stderr(line) if on_stderr else adapter.feed(line)
             sizes.append(size(adapter))
+    _compare("the adapter", sizes, f"{_MANY} more times", lines)
+
+
+def check_new_ids(create: Callable[[], TranscriptAdapter], before: Lines, lines: Lines, what: New) -> None:
+    """The same lines with other ids each time, after lines that make clear what they belong to."""
+    with lowered():
+        adapter, seen, shown = create(), Observation(Markers()), Renderer()
+        for on_stderr, line in before:
+            adapter.feed_stderr(line) if on_stderr else adapter.feed(line)
+        sizes: list[tuple[int, ...]] = []
+        for first, end in ((0, _ROUNDS), (_ROUNDS, 4 * _ROUNDS)):
+            for number in range(first, end):
+                for on_stderr, line in lines:
+                    line = renewed(line, number, what)
+                    events = adapter.feed_stderr(line) if on_stderr else adapter.feed(line)
+                    seen.feed(events)
+                    for event in events:
+                        shown.lines(event)
+            sizes.append((size(adapter), size(seen), size(shown)))
+    for who, few, many in zip(("the adapter", "the observation", "the renderer"), *sizes, strict=True):
+        _compare(who, [few, many], f"{3 * _ROUNDS} more ids", lines)
+
+
+def _compare(who: str, sizes: list[int], after: str, lines: Lines) -> None:
     growth = sizes[1] - sizes[0]
     longest = max(len(line) for _, line in lines)
-    if growth > 16 * longest + _ROOM // 16:
-        require(False, f"it keeps {growth} bytes more after {_MANY} more times", lines)
+    if growth > _FEW_ENTRIES * longest + 10 * _LOWERED:  # a character that is held may take ten bytes
+        require(False, f"{who} keeps {growth} bytes more after {after}", lines)
 
 
 def size(value: Any) -> int:

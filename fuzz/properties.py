@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import traceback
 from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -65,7 +66,7 @@ def run(target: Target, seconds: float) -> Result:
         try:
             _round(once, inputs(target.name), number=time.time_ns())
         except Exception as found:  # noqa: BLE001 - whatever a target raises is what is looked for
-            error = f"{type(found).__name__}: {found}"
+            error = "".join(traceback.format_exception_only(found)).strip().replace("\n", " ⏎ ")
     return Result(target.name, "properties", executions, time.monotonic() - began, "", failed[-1:], error)
 
 

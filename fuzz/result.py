@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 _HEADINGS = ("target", "engine", "executions", "a second", "coverage and corpus", "crashes")
 
 
+#: Of an error in the table; all of it is told where it is found.
+_SHOWN = 160
+
+
 class Result(msgspec.Struct, frozen=True):
     target: str
     engine: str
@@ -20,14 +24,16 @@ class Result(msgspec.Struct, frozen=True):
     #: how far it came, as the engine tells
     reach: str = ""
     crashes: list[bytes] = []
-    #: the first line of what the last crash said
+    #: what the last crash said, on one line
     error: str = ""
+    #: whether the crash is an exception, and no hang or lack of memory, which would be ours as well if we tried it
+    raised: bool = True
 
 
 def render(results: Sequence[Result]) -> str:
     body = [
         (r.target, r.engine, f"{r.executions:,}", f"{r.executions / max(r.seconds, 0.001):,.0f}", r.reach,
-         str(len(r.crashes)) if r.crashes else "none")
+         f"{len(r.crashes)}: {r.error}"[:_SHOWN] if r.crashes else "none")
         for r in results
     ]  # fmt: skip
     widths = [max(len(line[column]) for line in (_HEADINGS, *body)) for column in range(len(_HEADINGS))]

@@ -12,7 +12,7 @@ from fuzz.streams import STDERR
 from ralph.config.settings import OPTIONS
 
 _ROOT = Path(__file__).parent.parent
-_OWN = Path(__file__).parent / "seeds"
+OWN_SEEDS = Path(__file__).parent / "seeds"
 _BUILTIN = _ROOT / "src" / "ralph" / "agents" / "builtin"
 #: The recordings that an adapter reads; those it was written for without any have a file among our own seeds.
 FOLDERS: dict[str, tuple[str, ...]] = {
@@ -35,7 +35,7 @@ _ANY = (
 
 def seeds(target: str) -> list[bytes]:
     """Small inputs of that target, the same each time."""
-    own = sorted(_OWN.glob(f"{target}.*"))
+    own = sorted(OWN_SEEDS.glob(f"{target}.*"))
     found = [path.read_bytes() for path in own]
     found += [line for data in found[:] for line in data.split(b"\n\n") if line]
     match target:

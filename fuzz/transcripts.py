@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from functools import partial
 from itertools import takewhile
@@ -12,6 +13,7 @@ import msgspec
 
 from fuzz import memory
 from fuzz.checks import choices, require
+from fuzz.renewed import New
 from fuzz.streams import Streams
 from ralph.config.settings import Settings
 from ralph.dialects.provider.transcript import ProviderAdapter, patterns_of
@@ -35,6 +37,7 @@ from ralph.transcripts.events import (
     encode,
 )
 from ralph.transcripts.safe import SafeAdapter, sane
+from ralph.ui.render import Renderer
 
 if TYPE_CHECKING:
     import random
@@ -46,6 +49,12 @@ if TYPE_CHECKING:
 PROVIDER = "provider"
 #: What JSON itself, and putting lines together, may add to an agent's words.
 _PUNCTUATION = frozenset(' \n\t\r{}[]",:\ufffd')
+_SHORT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_ESCAPE = re.compile(
+    r"\\(?:(?P<pair>u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|(?P<code>u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8})|(?P<short>.))",
+    re.DOTALL,
+)
 _PATTERNS = Settings(claude_limit_patterns=("limit",), claude_error_patterns=("error",))
 
 
@@ -74,7 +83,7 @@ def check(name: str, data: bytes) -> None:
         given = [text for on_stderr, text in streams.lines if not on_stderr]
         said = [e.text for e in events if isinstance(e, Text) and e.tag is not Tag.SYS]
         require(said == given, "every line is said as it came", given, said)
-    elif b"\\" not in data and b"\x1b" not in data:
+    elif b"\x1b" not in data:
         _own_words(events, data.decode("utf-8", "replace"))
     _judged(events)
     rng = choices(data)
@@ -84,6 +93,10 @@ def check(name: str, data: bytes) -> None:
         require(many == events, "the same events for the same lines, one by one and many at once", many, events)
     if rng.random() < 0.005 and streams.lines:
         memory.check(partial(create, name, streams.prompt), [rng.choice(streams.lines)])
+    if rng.random() < 0.005 and streams.lines:
+        at = rng.randrange(len(streams.lines))
+        some = streams.lines[at : at + rng.randint(1, 4)]
+        memory.check_new_ids(partial(create, name, streams.prompt), streams.lines[:at], some, rng.choice(list(New)))
 
 
 def run(name: str, streams: Streams) -> list[TranscriptEvent]:
@@ -155,10 +168,27 @@ def _tools(events: list[TranscriptEvent]) -> None:
 
 
 def _own_words(events: list[TranscriptEvent], given: str) -> None:
-    known = _PUNCTUATION | set(given)
-    for event in events:
-        if isinstance(event, Text) and event.tag is Tag.AI:
-            require(set(event.text) <= known, "the agent is given words that it did not print", event, given)
+    """No character more often than it was printed: nothing made up, and nothing said again."""
+    said = Counter("".join(e.text for e in events if isinstance(e, Text) and e.tag is Tag.AI))
+    printed = Counter(given)
+    for _ in range(2):  # JSON may be inside of JSON
+        given = unescaped(given)
+        printed |= Counter(given) | Counter(unescaped(given.replace("\n", "")))  # a terminal breaks lines anywhere
+    more = {sign for sign, times in said.items() if times > printed[sign] and sign not in _PUNCTUATION}
+    require(not more, "the agent is given words that it did not print", more, events, given)
+
+
+def unescaped(text: str) -> str:
+    """What escapes in strings of JSON, and of Python's repr, stand for; the rest as it is."""
+    return _ESCAPE.sub(_meant, text)
+
+
+def _meant(found: re.Match[str]) -> str:
+    code = found["pair"] or found["code"]
+    if code is None:
+        return _SHORT.get(found["short"], found["short"])
+    numbers = [int(digits, 16) for digits in re.findall("[0-9a-fA-F]{2,}", code)]
+    return "".join(map(chr, numbers)).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _judged(events: list[TranscriptEvent]) -> None:
@@ -168,6 +198,9 @@ def _judged(events: list[TranscriptEvent]) -> None:
     for event in topics.extend(events):
         encode(event)
     seen.feed(events)
+    shown = Renderer()
+    for event in events:
+        shown.lines(event)
     _usage(seen.usage)
     for status in (0, 1, -9):
         ended = Ended(EndKind.EXITED, describe_status(status), status)

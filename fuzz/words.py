@@ -33,7 +33,7 @@ def signals(data: bytes) -> None:
     response.respond(messages[-1])
     claim = response.claim(structured=True)
     require(claim.signal is not Signal.COMPLETE or _stands_alone(messages[-1]), "a response completes", claim)
-    if choices(data).random() < 0.02:
+    if choices(data).random() < 0.002:
         _bounded(messages)
 
 

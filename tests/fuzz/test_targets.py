@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING
 import pytest
 from fuzz.checks import ViolationError
 from fuzz.properties import inputs
+from fuzz.renewed import New
 from fuzz.seeds import seeds
 from fuzz.streams import Streams
 from fuzz.targets import TARGETS
 from hypothesis import HealthCheck, given, settings
 
 from fuzz import framing, memory, transcripts
-from ralph.transcripts import registry
+from ralph.transcripts import recent, registry
 from ralph.transcripts.base import TranscriptAdapter
 
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
 
 #: Few here, where they run with each change; `make fuzz` tries thousands.
-_EXAMPLES = 15
+_EXAMPLES = 6
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +37,7 @@ def test_every_adapter_is_a_target() -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_what_is_promised_holds_for_the_seeds(name: str) -> None:
-    for data in seeds(name)[:10]:
+    for data in seeds(name)[:: max(1, len(seeds(name)) // 4)]:
         TARGETS[name].check(data)
 
 
@@ -52,10 +53,11 @@ def test_what_is_promised_holds_for_damaged_input(name: str) -> None:
 
 @pytest.mark.parametrize("name", transcripts.names())
 def test_an_adapter_does_not_grow_with_what_it_reads(name: str) -> None:
-    """Each kind of line, again and again: one of every five of a recording, which are more than its kinds."""
-    lines = [line for data in seeds(name)[:3] for line in Streams.of(data).lines]
-    for line in list(dict.fromkeys(lines))[::5][:3]:
-        memory.check(lambda: transcripts.create(name, None), [line])
+    """Some lines of a recording, again and again, and as if they were of ever new calls and messages."""
+    lines = max((Streams.of(data).lines for data in seeds(name)[:8]), key=len)
+    memory.check(lambda: transcripts.create(name, None), [lines[len(lines) // 2]])
+    some = [line for line in lines if len(line[1]) < 1500][:12]
+    memory.check_new_ids(lambda: transcripts.create(name, None), [], some, New.ALL)
 
 
 def test_a_framer_that_loses_something_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,3 +79,11 @@ def test_an_adapter_that_keeps_all_it_reads_is_found() -> None:
 
     with pytest.raises(ViolationError):
         memory.check(Hoarder, [(False, "a line")])
+
+
+def test_an_adapter_that_remembers_every_call_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent.Recent, "__setitem__", dict.__setitem__)
+    line = '{"type":"tool_use","timestamp":"t","tool_name":"ls","tool_id":"ls-1","parameters":{}}'
+    begin = [(False, '{"type":"init","session_id":"s-1","timestamp":"t"}')]
+    with pytest.raises(ViolationError, match="the adapter keeps"):
+        memory.check_new_ids(lambda: transcripts.create("gemini", None), begin, [(False, line)], New.IDS)
