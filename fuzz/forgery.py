@@ -38,22 +38,31 @@ class Recording(msgspec.Struct, frozen=True):
     adapter: str
     path: Path
     lines: list[str]
-    #: where words of others stand, and anything else that is not the agent's: by the name of the place, the lines
-    others: dict[str, list[int]]
-    rest: dict[str, list[int]]
-    #: where the agent's own words stand
-    own: dict[str, list[int]]
+
+
+#: By the name of a place, where it occurs: a recording and the number of a line.
+Sites = dict[str, list[tuple[Recording, int]]]
+
+
+class Known(msgspec.Struct, frozen=True):
+    """Of one adapter: where somebody's words stand, whatever else is not the agent's, and where its own words stand."""
+
+    others: Sites
+    rest: Sites
+    own: Sites
 
 
 def check(data: bytes) -> None:
-    known = recordings()
-    recording = known[int.from_bytes(data[:3], "big") % len(known)]
     rng = choices(data)
-    if recording.others or recording.rest:
-        forged = with_marker(recording, rng)
-        meta = verdict(recording.adapter, forged, rng.choice((0, 1)))
-        about = (recording.path.name, [line for line in forged if MARKER in line], meta)
-        require(not meta["completed"], "not its own words, but they complete", recording.adapter, *about)
+    search(rng.choice(list(OWN)), rng)
+
+
+def search(adapter: str, rng: random.Random) -> None:
+    sites = known()[adapter]
+    recording, forged = with_marker(sites.rest if rng.random() < 0.2 else sites.others, rng)
+    meta = verdict(adapter, forged, rng.choice((0, 0, 1)))
+    about = (recording.path.name, [line for line in forged if MARKER in line], meta)
+    require(not meta["completed"], "not its own words, but they complete", adapter, *about)
 
 
 def verdict(adapter: str, lines: list[str], code: int) -> dict[str, object]:
@@ -62,12 +71,10 @@ def verdict(adapter: str, lines: list[str], code: int) -> dict[str, object]:
     return last[0].meta
 
 
-def with_marker(recording: Recording, rng: random.Random, *, own: bool = False) -> list[str]:
-    """The recording with the marker in one place of somebody else's words, or of the agent's own."""
-    kinds = recording.own if own else recording.rest if rng.random() < 0.2 else recording.others
-    kinds = kinds or recording.others or recording.rest
-    name = rng.choice(list(kinds))
-    at = rng.choice(kinds[name])
+def with_marker(sites: Sites, rng: random.Random) -> tuple[Recording, list[str]]:
+    """A recording, and its lines with the marker in one of the places; each kind of place is as likely as any other."""
+    name = rng.choice(list(sites))
+    recording, at = rng.choice(sites[name])
     value = json.loads(recording.lines[at])
     place = rng.choice([place for place in places(value) if place.name == name])
     place.holder[place.key] = rng.choice(("{}", "{}\n", "\n{}", "word\n{}", "{}\nword", "\n{}\n")).format(MARKER)
@@ -80,34 +87,30 @@ def with_marker(recording: Recording, rng: random.Random, *, own: bool = False) 
             lines.insert(len(lines) - 1, renewed(line, 1))
         case _:
             lines.append(renewed(line, 1))
-    return lines
+    return recording, lines
 
 
 @cache
-def recordings() -> list[Recording]:
-    paths = [
-        (adapter, path)
-        for adapter in sorted(OWN)
-        for folder in FOLDERS.get(adapter, ())
-        for path in sorted((FIXTURES / folder).glob("*/*.jsonl*"))
-        if path.stat().st_size < _LARGEST
-    ]
-    paths += [(adapter, path) for adapter in sorted(OWN) for path in sorted(OWN_SEEDS.glob(f"{adapter}.jsonl"))]
-    found = [_studied(adapter, path) for adapter, path in paths]
-    return [one for one in found if one.others or one.rest]
+def known() -> dict[str, Known]:
+    found = {}
+    for adapter in sorted(OWN):
+        paths = [p for folder in FOLDERS.get(adapter, ()) for p in sorted((FIXTURES / folder).glob("*/*.jsonl*"))]
+        sites = Known({}, {}, {})
+        for path in [*paths, *sorted(OWN_SEEDS.glob(f"{adapter}.jsonl"))]:
+            if path.stat().st_size < _LARGEST and len(data := read(path)) < _LARGEST:
+                lines = data.decode("utf-8", "replace").rstrip("\n").split("\n")
+                _study(Recording(adapter, path, lines), sites)
+        found[adapter] = sites
+    return found
 
 
-def _studied(adapter: str, path: Path) -> Recording:
-    data = read(path)
-    lines = data.decode("utf-8", "replace").rstrip("\n").split("\n") if len(data) <= _LARGEST else []
-    found: dict[str, dict[str, list[int]]] = {"own": {}, "others": {}, "rest": {}}
-    for number, line in enumerate(lines):
+def _study(recording: Recording, sites: Known) -> None:
+    for number, line in enumerate(recording.lines):
         try:
             value = json.loads(line)
         except ValueError:
             continue
         for place in places(value) if isinstance(value, dict) else ():
-            said = is_own(adapter, place)
-            kind = "own" if said else "others" if _WORDS.search(place.name) else "rest"
-            found[kind].setdefault(place.name, []).append(number)
-    return Recording(adapter, path, lines, **found)
+            said = is_own(recording.adapter, place)
+            kind = sites.own if said else sites.others if _WORDS.search(place.name) else sites.rest
+            kind.setdefault(place.name, []).append((recording, number))

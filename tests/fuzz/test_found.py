@@ -6,12 +6,19 @@ import os
 
 import pytest
 from fuzz.checks import ViolationError
+from fuzz.renewed import New
 from fuzz.smaller import smaller
 from fuzz.targets import TARGETS
+
+from fuzz import memory, transcripts
 
 _STEP = (
     b'{"type":"step_finish","sessionID":"s","part":{"type":"step-finish","reason":"stop",'
     b'"tokens":{"input":-5,"output":3,"reasoning":0,"cache":{"read":-9,"write":0}}}}'
+)
+_FRAGMENT = (
+    '{"type":"stream_event","event":{"type":"content_block_delta","index":0,'
+    '"delta":{"type":"text_delta","text":"Hm."}}}'
 )
 FOUND = {
     "a number that JSON does not have": ("grok", b'{"type":"text","data":"a"}\n{"data":{"x":NaN,"y":1e999}}\n'),
@@ -53,6 +60,22 @@ def test_what_was_found_is_mended(name: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(os, "environ", os.environ.copy())
     target, data = FOUND[name]
     TARGETS[target].check(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("grok", '{"type":"thought","data":"Hm."}'),
+        ("ollama", "The sky looks blue because of Rayleigh scattering: shorter wavelengths are \x1b[K"),
+        (
+            "claude",
+            '{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"I"}}}',
+        ),
+    ],
+    ids=["many small fragments of a line", "a line over the whole of many screens", "many small fragments of a block"],
+)
+def test_what_has_no_end_is_not_kept(name: str, line: str) -> None:
+    memory.check_new_ids(lambda: transcripts.create(name, None), [], [(False, line)] * 4, New.IDS)
 
 
 def test_a_crash_is_made_smaller_as_long_as_it_fails_in_the_same_way() -> None:

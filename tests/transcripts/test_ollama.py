@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fuzz.damage import text_line, words_line
 
 from ralph.loop.replay import replay
+from ralph.transcripts import _deltas
 from ralph.transcripts.events import Meta, Tag, Text, TranscriptEvent, decode, encode
 from ralph.transcripts.ollama import OllamaAdapter
 
@@ -141,3 +142,12 @@ def test_never_raises_and_what_comes_out_is_rtf1(lines: list[str]) -> None:
 @given(st.lists(words_line().filter(lambda t: t[-1] != "\r"), min_size=1))
 def test_no_line_is_lost(lines: list[str]) -> None:
     assert says(events(*lines)) == lines
+
+
+def test_an_answer_that_never_ends_its_line_is_handed_on_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_deltas, "MAX_HELD", 1000)
+    adapter = OllamaAdapter()
+    shown = [e for n in range(100) for e in adapter.feed(f"piece {n} \x1b[K")]
+    assert len(shown) > 3
+    whole = "".join(e.text for e in shown + adapter.flush() if isinstance(e, Text))
+    assert whole == "".join(f"piece {n} " for n in range(100))

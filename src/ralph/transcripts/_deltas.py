@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 #: A line that is longer is handed on in pieces, so that an agent that never ends one cannot fill the memory.
 MAX_HELD = 64 << 20
+#: What a fragment takes in memory besides its characters: many of a character each are much more than they say.
+FRAGMENT = 56
 
 
 class DeltaLines:
@@ -30,7 +32,7 @@ class DeltaLines:
             if not fragment:
                 return []
             self._held.append(fragment)
-            self._size += len(fragment)
+            self._size += len(fragment) + FRAGMENT
             return self._rest() if self._size > MAX_HELD else []
         self._held.append(fragment[:end])
         whole = "".join(self._held)

@@ -68,7 +68,7 @@ class Streamed:
         if not text:
             return []  # a keep-alive
         self.parts.append(text)
-        self._size += len(text)
+        self._size += len(text) + _deltas.FRAGMENT
         if self._size > _deltas.MAX_HELD:
             self._held.append(text)
             return self.stop()  # no block is as long: it is shown, and not waited for any more

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Any
 
-from ralph.transcripts import meta
+from ralph.transcripts import _deltas, meta
 from ralph.transcripts._deltas import DeltaLines
 from ralph.transcripts._errors import classify
 from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_str, strip_escapes
@@ -30,7 +30,8 @@ class OllamaAdapter(JsonAdapter):
         super().__init__()
         self._started = False
         self._thinking = False
-        self._wrapped = ""
+        self._wrapped: list[str] = []
+        self._wrapped_size = 0
         self._counts: dict[str, int] = {}
         self._words = DeltaLines(Tag.AI)
         self._thoughts = DeltaLines(Tag.THINK)
@@ -50,10 +51,17 @@ class OllamaAdapter(JsonAdapter):
         if found:
             # One line of the answer over several of the screen: a marker at a wrap does not stand alone.
             kept = strip_escapes(line[: found.start()])
-            self._wrapped += _back(kept, whole(found.group(1) or "0"))
-            return []
-        line = self._wrapped + strip_escapes(line)
-        self._wrapped = ""
+            piece = _back(kept, whole(found.group(1) or "0"))
+            if piece:
+                self._wrapped.append(piece)
+                self._wrapped_size += len(piece) + _deltas.FRAGMENT
+            return self._unwrapped() if self._wrapped_size > _deltas.MAX_HELD else []
+        self._wrapped.append(strip_escapes(line))
+        return self._unwrapped()
+
+    def _unwrapped(self) -> list[TranscriptEvent]:
+        line = "".join(self._wrapped)
+        self._wrapped, self._wrapped_size = [], 0
         return self._line(line)
 
     def _line(self, line: str) -> list[TranscriptEvent]:
@@ -87,8 +95,7 @@ class OllamaAdapter(JsonAdapter):
     def flush(self) -> list[TranscriptEvent]:
         events = super().flush()
         if self._wrapped:
-            line, self._wrapped = self._wrapped, ""
-            events += self._line(line)
+            events += self._unwrapped()
         events += self._thoughts.flush() + self._words.flush()
         if self._counts:
             events.append(UsageEvent(Usage(**self._counts)))  # type: ignore[arg-type]
