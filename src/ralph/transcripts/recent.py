@@ -14,20 +14,26 @@ KEPT = 4096
 class Recent(dict[K, V], Generic[K, V]):
     """A dict that forgets what was added first. Entries are added by `[…] = …` and `setdefault` only."""
 
-    __slots__ = ("added",)
+    __slots__ = ("_forgotten",)
 
     def __init__(self) -> None:
         super().__init__()
-        #: how many there ever were, also those that were forgotten
-        self.added = 0
+        self._forgotten = 0
+
+    @property
+    def added(self) -> int:
+        """How many there ever were, if none was taken out: also those that were forgotten."""
+        return self._forgotten + len(self)
 
     def __setitem__(self, key: K, value: V) -> None:
-        if key not in self:
-            self.added += 1
-            if len(self) >= KEPT:
-                for old in list(islice(self, KEPT // 2)):
-                    del self[old]
-        super().__setitem__(key, value)
+        dict.__setitem__(self, key, value)  # `super()` takes time, and this is done for each call of a tool
+        if len(self) > KEPT:
+            self._forget()
+
+    def _forget(self) -> None:
+        for old in list(islice(self, len(self) - KEPT // 2)):
+            del self[old]
+            self._forgotten += 1
 
     def setdefault(self, key: K, default: V) -> V:
         if key not in self:
@@ -41,8 +47,9 @@ class RecentKeys(Recent[K, None]):
     __slots__ = ()
 
     def add(self, key: K) -> None:
-        if key not in self:
-            self[key] = None
+        dict.__setitem__(self, key, None)
+        if len(self) > KEPT:
+            self._forget()
 
     def discard(self, key: K) -> None:
         self.pop(key, None)
