@@ -10,6 +10,7 @@ import msgspec
 
 from ralph.loop.costs import Cost, CostOf
 from ralph.loop.signals import FinalMessage, Markers, SignalReader
+from ralph.transcripts import recent
 from ralph.transcripts.events import (
     Meta,
     Tag,
@@ -27,8 +28,7 @@ from ralph.transcripts.meta import Kind
 _TAIL = 2000
 #: In the year 5138. Whoever names a later time does not mean it.
 _LATEST = 1e11
-#: More tools at once, or longer names, are nobody's honest ones.
-_OPEN_TOOLS = 1000
+#: Longer names are nobody's honest ones.
 _NAME = 200
 
 
@@ -100,7 +100,7 @@ class Observation:
         self.tools = ToolCounts()
         self.tool_names: Counter[str] = Counter()
         self.tool_ms = 0
-        self.open_tools: dict[str, str] = {}
+        self.open_tools: dict[str, str] = recent.Recent[str, str]()
         self.usage = Usage()
         self.usage_seen = False
         self.cost = Cost(cost_of)
@@ -178,8 +178,7 @@ class Observation:
                 self.tools.started += 1
                 self.retrying = None
                 self._count(tool.name)
-                if len(self.open_tools) < _OPEN_TOOLS:
-                    self.open_tools[tool.id[:_NAME]] = tool.name[:_NAME]
+                self.open_tools[tool.id[:_NAME]] = tool.name[:_NAME]
                 self._boundary()
             case ToolEnd(tool=tool):
                 if self.open_tools.pop(tool.id[:_NAME], None) is None and tool.name:
@@ -204,9 +203,9 @@ class Observation:
                 self._meta(fields)
 
     def _count(self, name: str) -> None:
-        """By their names, as long as these are not invented by the million."""
-        name = name[:_NAME]
-        self.tool_names[name if name in self.tool_names or len(self.tool_names) < _OPEN_TOOLS else "others"] += 1
+        self.tool_names[name[:_NAME]] += 1
+        if len(self.tool_names) > recent.KEPT:  # names that an agent makes up: those used most are told
+            self.tool_names = Counter(dict(self.tool_names.most_common(recent.KEPT // 2)))
 
     def _meta(self, fields: dict[str, Any]) -> None:
         match fields.get("kind"):

@@ -103,7 +103,9 @@ class CodexAdapter(JsonAdapter):
                     copy = "\n".join(self._copy).strip()
                     if copy:
                         error = None  # it prints its last message only if the turn ended well
-                        if not said or not f"\n{copy}".endswith(f"\n{said}"):
+                        if said and f"\n{copy}".endswith(f"\n{said}"):
+                            copy = copy.removesuffix(said).rstrip()  # rather said twice than lost
+                        if copy:
                             events.append(Text(Tag.AI, copy))
         self._copy = []
         if error is not None:

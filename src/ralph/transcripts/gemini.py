@@ -222,7 +222,7 @@ class GeminiAdapter(JsonAdapter):
                 status = ToolStatus.UNKNOWN
         events = self._words.flush() if self._words.length else []
         if tool_id in self._open:
-            self._open.remove(tool_id)
+            self._open.discard(tool_id)
         else:  # its beginning was not told
             name = self._tools.setdefault(tool_id, "tool")
             events.append(ToolStart(ToolCall(tool_id, name)))
