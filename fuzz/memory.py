@@ -10,7 +10,7 @@ from fuzz.checks import require
 from fuzz.renewed import New, renewed
 from ralph.loop.observe import Observation
 from ralph.loop.signals import Markers
-from ralph.transcripts import _claude_usage, _deltas, _json, _kimi_text, _said, recent
+from ralph.transcripts import _claude_usage, _codex_text, _deltas, _json, _kimi_text, _said, recent
 from ralph.ui.render import Renderer
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _LIMITS = (
     (_said, "_KEPT", _LOWERED),
     (recent, "KEPT", _FEW_ENTRIES),
     (_claude_usage, "_MOST_MESSAGES", _FEW_ENTRIES),
+    (_codex_text, "MOST_WORDS", _FEW_ENTRIES),
 )
 Lines = list[tuple[bool, str]]
 

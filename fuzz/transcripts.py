@@ -52,7 +52,7 @@ _PUNCTUATION = frozenset(' \n\t\r{}[]",:\ufffd')
 _SHORT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _ESCAPE = re.compile(
     r"\\(?:(?P<pair>u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-    r"|(?P<code>u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8})|(?P<short>.))",
+    r"|(?P<code>u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8})|(?P<octal>[0-7]{1,3})|(?P<short>.))",
     re.DOTALL,
 )
 _PATTERNS = Settings(claude_limit_patterns=("limit",), claude_error_patterns=("error",))
@@ -172,8 +172,10 @@ def _own_words(events: list[TranscriptEvent], given: str) -> None:
     said = Counter("".join(e.text for e in events if isinstance(e, Text) and e.tag is Tag.AI))
     printed = Counter(given)
     for _ in range(2):  # JSON may be inside of JSON
+        # A terminal breaks lines anywhere, also within an escape.
+        printed |= Counter(unescaped(given.replace("\n", "")))
         given = unescaped(given)
-        printed |= Counter(given) | Counter(unescaped(given.replace("\n", "")))  # a terminal breaks lines anywhere
+        printed |= Counter(given)
     more = {sign for sign, times in said.items() if times > printed[sign] and sign not in _PUNCTUATION}
     require(not more, "the agent is given words that it did not print", more, events, given)
 
@@ -184,6 +186,8 @@ def unescaped(text: str) -> str:
 
 
 def _meant(found: re.Match[str]) -> str:
+    if found["octal"]:
+        return chr(int(found["octal"], 8))
     code = found["pair"] or found["code"]
     if code is None:
         return _SHORT.get(found["short"], found["short"])

@@ -51,6 +51,9 @@ FOUND = {
         "codex",
         b"[2026-11-15T00:00:00] OpenAI Codex v0.2\n[2026-11-15T00:00:09] tokens used: " + b"4" * 5000,
     ),
+    "JSON in its words whose type is no word": ("signals", b'{"type":{"":8},"":"---RALPH_STATUS---"}'),
+    "an escape over two lines": ("kimi", b"TurnBegin()\nTextPart(\n'',text='\\x\na0'\n)"),
+    "an octal escape": ("kimi", b"TurnBegin()\nTextPart(\n'',text='\\0'\n)"),
     "minus nothing": ("durations", b"-0"),
 }
 
@@ -76,6 +79,15 @@ def test_what_was_found_is_mended(name: str, monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_what_has_no_end_is_not_kept(name: str, line: str) -> None:
     memory.check_new_ids(lambda: transcripts.create(name, None), [], [(False, line)], New.IDS)
+
+
+_HEADER = [(True, "OpenAI Codex v0.166.0"), (True, "--------"), (True, "--------"), (True, "codex")]
+
+
+@pytest.mark.parametrize("on_stderr", [True, False], ids=["a message", "its copy on stdout"])
+def test_a_message_without_end_is_not_kept(*, on_stderr: bool) -> None:
+    line = "Some words of an agent that goes on and on, and does not come to an end before the memory is full of them."
+    memory.check_new_ids(lambda: transcripts.create("codex", None), _HEADER, [(on_stderr, line)], New.IDS)
 
 
 def test_a_crash_is_made_smaller_as_long_as_it_fails_in_the_same_way() -> None:

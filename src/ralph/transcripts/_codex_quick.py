@@ -160,7 +160,7 @@ class QuickTranscript(HumanTranscript):
             if anew:
                 self.words, self.error = words, None
             else:
-                self.words += words
+                self._spoke(words)
             block.take(block.at + count, events)
         return self._usual(block)
 

@@ -45,6 +45,8 @@ from ralph.transcripts.events import (
 )
 
 _LONGEST_COMMAND = 5000
+#: Lines of the last message that are remembered.
+MOST_WORDS = 100_000
 _DOUBTS = 200_000
 _PATCH_STATUS = {"completed": ToolStatus.OK, "in_progress": ToolStatus.UNKNOWN}
 
@@ -299,7 +301,7 @@ class HumanTranscript:
         if self._part is _AI:
             if bare.startswith("ERROR: ") or TRACE.match(bare):
                 return self._notice(line, bare)
-            self.words.append(line)
+            self._spoke([line])
             return [Text(_TAG_AI, line)]
         if not bare.strip():
             return []
@@ -307,6 +309,11 @@ class HumanTranscript:
         if self._patched:  # the files of a patch are listed after it
             return [Text(_TAG_SYS, line)]
         return self._notice(line, bare) if is_notice(bare) else [Text(_TAG_THINK, line)]
+
+    def _spoke(self, lines: list[str]) -> None:
+        self.words += lines
+        if len(self.words) > MOST_WORDS:  # the end is enough to recognise a copy
+            del self.words[: -(MOST_WORDS // 2)]
 
     def _echoed(self, line: str, bare: str) -> list[TranscriptEvent]:
         if bare.strip():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ralph.transcripts import meta
+from ralph.transcripts import _deltas, meta
 from ralph.transcripts._codex_blocks import HEADER
 from ralph.transcripts._codex_errors import classify_message, limit
 from ralph.transcripts._codex_items import ThreadItems
@@ -36,6 +36,7 @@ class CodexAdapter(JsonAdapter):
         self._on_stdout: QuickTranscript | StampedTranscript | None = None
         self._on_stderr: QuickTranscript | StampedTranscript | None = None
         self._copy: list[str] = []
+        self._copied = 0
         self._last_error: str | None = None
 
     def feed(self, line: str) -> list[TranscriptEvent]:
@@ -50,8 +51,14 @@ class CodexAdapter(JsonAdapter):
         if self._on_stderr is not None:
             # The last message once more. The two streams are read apart, so which comes first is chance: wait.
             self._copy.append(line)
-            return []
+            self._copied += len(line) + _deltas.FRAGMENT
+            return self._no_copy() if self._copied > _deltas.MAX_HELD else []
         return super().feed(line)
+
+    def _no_copy(self) -> list[TranscriptEvent]:
+        """No message is as long: whoever prints this without end does not fill the memory."""
+        lines, self._copy, self._copied = self._copy, [], 0
+        return [Text(Tag.AI, "\n".join(lines))]
 
     def recognises(self, value: dict[str, Any]) -> bool:
         return self._items.knows(value) or self._legacy.knows(value)
@@ -107,7 +114,7 @@ class CodexAdapter(JsonAdapter):
                             copy = copy.removesuffix(said).rstrip()  # rather said twice than lost
                         if copy:
                             events.append(Text(Tag.AI, copy))
-        self._copy = []
+        self._copy, self._copied = [], 0
         if error is not None:
             kind = classify_message(error)
             events += [*limit(error, kind), meta.error(error, kind)]
