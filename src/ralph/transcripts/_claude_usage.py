@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
@@ -28,7 +27,7 @@ class _Told(msgspec.Struct, gc=False):
     output_tokens_details: _Details | None = None
 
 
-_decode_told = msgspec.json.Decoder(_Told).decode
+_decode_all = msgspec.json.Decoder(list[_Told]).decode
 
 
 def read_usage(value: dict[str, Any], model: str | None = None) -> Usage | None:
@@ -187,31 +186,74 @@ def _decoded(parts: list[dict[str, Any] | bytes]) -> dict[str, Any]:
     return merged
 
 
-def _read(parts: list[dict[str, Any] | bytes]) -> Usage | None:
-    """The counts of one message, by a short way if it can be."""
-    first, last = parts[0], parts[-1]
-    if len(parts) > 2 or type(first) is not bytes or type(last) is not bytes:
-        return read_usage(_decoded(parts))
-    try:
-        # Of a field that stands there twice the later one counts, as it should.
-        told = _decode_told(first if len(parts) == 1 else b"%b,%b" % (first[:-1], last[1:]))
-    except (msgspec.DecodeError, RecursionError):
-        return read_usage(_decoded(parts))
-    fresh, output, total = told.input_tokens, told.output_tokens, told.total_tokens
-    if fresh is None and output is None:
-        return None
-    read, written = told.cache_read_input_tokens, told.cache_creation_input_tokens
-    if fresh is not None and (read or written) and not (total is not None and total == fresh + (output or 0)):
-        fresh += (read or 0) + (written or 0)
-    details = told.output_tokens_details
-    return Usage(fresh, output, total, None, read, written, None if details is None else details.thinking_tokens)
-
-
 def _sum(messages: dict[str, list[dict[str, Any] | bytes]], model: str | None, older: Usage | None) -> Usage | None:
-    read = [usage for usage in (older, *map(_read, messages.values())) if usage is not None]
-    if not read:
-        return None
-    return Usage(model=model, **{name: _total(list(map(attrgetter(name), read))) for name in _COUNTS})
+    counts = _Sums()
+    if older is not None:
+        counts.add(older)
+    try:
+        counts.add_told(_decode_all(b"[%b]" % b",".join([_as_told(parts) for parts in messages.values()])))
+    except (TypeError, msgspec.DecodeError, RecursionError):
+        for parts in messages.values():
+            usage = read_usage(_decoded(parts))
+            if usage is not None:
+                counts.add(usage)
+    return counts.usage(model) if counts.any else None
+
+
+def _as_told(parts: list[dict[str, Any] | bytes]) -> bytes:
+    """One message's counts as one object; TypeError if they cannot be put together as they stand."""
+    if len(parts) == 1:
+        raw = parts[0]
+    elif len(parts) == 2 and type(parts[0]) is bytes and type(parts[1]) is bytes:
+        # Of a field that stands there twice the later one counts, as it should.
+        raw = b"%b,%b" % (parts[0][:-1], parts[1][1:])
+    else:
+        raise TypeError
+    if type(raw) is not bytes:
+        raise TypeError
+    return raw
+
+
+class _Sums:
+    """What nobody told stays None."""
+
+    def __init__(self) -> None:
+        self.any = False
+        self._counts: list[int | None] = [None] * len(_COUNTS)
+
+    def add(self, usage: Usage) -> None:
+        self.any = True
+        self._more([getattr(usage, name) for name in _COUNTS])
+
+    def _more(self, counts: list[int | None]) -> None:
+        self._counts = [old if new is None else new + (old or 0) for old, new in zip(self._counts, counts, strict=True)]
+
+    def add_told(self, messages: list[_Told]) -> None:
+        """Many at once, as `read_usage` would read each of them."""
+        told = [m for m in messages if m.input_tokens is not None or m.output_tokens is not None]
+        if not told:
+            return
+        self.any = True
+        prompts = [m.input_tokens for m in told]
+        for at, m in enumerate(told):
+            fresh, total = m.input_tokens, m.total_tokens
+            read, written = m.cache_read_input_tokens, m.cache_creation_input_tokens
+            if fresh is not None and (read or written) and total != fresh + (m.output_tokens or 0):
+                prompts[at] = fresh + (read or 0) + (written or 0)
+        details = [m.output_tokens_details for m in told]
+        self._more(
+            [
+                _total(prompts),
+                _total([m.output_tokens for m in told]),
+                _total([m.cache_read_input_tokens for m in told]),
+                _total([m.cache_creation_input_tokens for m in told]),
+                _total([d.thinking_tokens for d in details if d is not None]),
+                _total([m.total_tokens for m in told]),
+            ]
+        )
+
+    def usage(self, model: str | None) -> Usage:
+        return Usage(model=model, **dict(zip(_COUNTS, self._counts, strict=True)))
 
 
 def _total(counts: list[int | None]) -> int | None:
