@@ -11,7 +11,7 @@ from fuzz.renewed import New, renewed
 from ralph.loop.observe import Observation
 from ralph.loop.signals import Markers
 from ralph.transcripts import _claude_usage, _codex_text, _deltas, _json, _kimi_text, _said, recent
-from ralph.ui.render import Renderer
+from ralph.ui import render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +34,7 @@ _LIMITS = (
     (recent, "KEPT", _FEW_ENTRIES),
     (_claude_usage, "_MOST_MESSAGES", _FEW_ENTRIES),
     (_codex_text, "MOST_WORDS", _FEW_ENTRIES),
+    (render, "_OPEN_TOOLS", _FEW_ENTRIES),
 )
 Lines = list[tuple[bool, str]]
 
@@ -66,7 +67,7 @@ def check(create: Callable[[], TranscriptAdapter], lines: Lines) -> None:
 def check_new_ids(create: Callable[[], TranscriptAdapter], before: Lines, lines: Lines, what: New) -> None:
     """The same lines with other ids each time, after lines that make clear what they belong to."""
     with lowered():
-        adapter, seen, shown = create(), Observation(Markers()), Renderer()
+        adapter, seen, shown = create(), Observation(Markers()), render.Renderer()
         for on_stderr, line in before:
             adapter.feed_stderr(line) if on_stderr else adapter.feed(line)
         sizes: list[tuple[int, ...]] = []
