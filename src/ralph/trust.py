@@ -164,7 +164,7 @@ def what_for(missing: list[Item]) -> str:
 
 def listed(shown: list[Item]) -> list[str]:
     """For people; nothing in it can control a terminal."""
-    from ralph.ui.render import safe
+    from ralph.ui.safe import safe
 
     lines = []
     for item in shown:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from ralph.transcripts.events import Meta, Tag, Text, TranscriptEvent, decode
 from ralph.transcripts.meta import Kind
-from ralph.ui.render import MAX_SHOWN, Renderer, safe
+from ralph.ui.render import Renderer
+from ralph.ui.safe import MAX_SHOWN, safe
 
 #: What a terminal may act on: C0 and C1 controls, DEL, and what turns the direction of text.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

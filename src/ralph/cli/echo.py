@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from ralph.transcripts.events import replace_surrogates
-from ralph.ui.render import escaped_json, safe
+from ralph.ui.safe import escaped_json, safe
 
 
 def echo(text: object = "", *, err: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, AnyStr, Generic
 
 import msgspec
@@ -56,13 +57,23 @@ class Finder(Generic[AnyStr]):
         ]
         self._patterns += [(re.compile(to(formats.BEARER)), "key", True), (re.compile(to(formats.PEM)), "key", False)]
         self._patterns += [(re.compile(to(own)), "pattern", False) for own in patterns]
-        begun = "|".join([*(f.begun for f in formats.FORMATS), formats.BEARER_BEGUN])
-        self._begun: re.Pattern[AnyStr] = re.compile(to(rf"(?:{begun})\Z"))
-        self._pem_begun: re.Pattern[AnyStr] = re.compile(to(rf"{formats.PEM_BEGIN}{formats.PEM_BODY}*\Z"))
-        self._dashes: re.Pattern[AnyStr] = re.compile(
-            to(r"-----BEGIN[A-Z0-9 ]{0,40}-{0,5}\Z|-{1,5}(?:B(?:E(?:G(?:I)?)?)?)?\Z")
-        )
+        self._to: Callable[[str], AnyStr] = to
         self._beginning: AnyStr = to("-----BEGIN ")
+
+    # Only streams need these three, and compiling them is a good part of a start.
+
+    @cached_property
+    def _begun(self) -> re.Pattern[AnyStr]:
+        begun = "|".join([*(f.begun for f in formats.FORMATS), formats.BEARER_BEGUN])
+        return re.compile(self._to(rf"(?:{begun})\Z"))
+
+    @cached_property
+    def _pem_begun(self) -> re.Pattern[AnyStr]:
+        return re.compile(self._to(rf"{formats.PEM_BEGIN}{formats.PEM_BODY}*\Z"))
+
+    @cached_property
+    def _dashes(self) -> re.Pattern[AnyStr]:
+        return re.compile(self._to(r"-----BEGIN[A-Z0-9 ]{0,40}-{0,5}\Z|-{1,5}(?:B(?:E(?:G(?:I)?)?)?)?\Z"))
 
     def spans(self, data: AnyStr) -> list[Span]:
         """All secrets, in order, none within another."""

@@ -10,7 +10,8 @@ from ralph.config.durations import format_duration
 from ralph.transcripts.events import Meta
 from ralph.transcripts.meta import Kind
 from ralph.ui.outlet import PATIENCE, Outlet
-from ralph.ui.render import Renderer, safe
+from ralph.ui.render import Renderer
+from ralph.ui.safe import safe
 
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent

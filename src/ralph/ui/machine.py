@@ -9,7 +9,7 @@ from ralph.transcripts.events import Meta
 from ralph.transcripts.meta import Kind
 from ralph.ui.console import PlainScreen
 from ralph.ui.outlet import Outlet
-from ralph.ui.render import escaped_json
+from ralph.ui.safe import escaped_json
 
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent

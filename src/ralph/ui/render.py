@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from ralph.config.durations import format_duration
@@ -17,40 +16,13 @@ from ralph.transcripts.events import (
     UsageEvent,
 )
 from ralph.transcripts.meta import Kind
+from ralph.ui.safe import MAX_SHOWN, safe
 
-#: A longer line is cut on the screen; the journal has it whole.
-MAX_SHOWN = 4000
 _TOOL_LINES = 12
 #: More tools at once, or longer names, are nobody's honest ones.
 _OPEN_TOOLS = 1000
 _NAME = 200
 _SIGNS = {ToolStatus.OK: "✓ ok", ToolStatus.FAIL: "✗ failed", ToolStatus.UNKNOWN: "· ended"}
-_UNSAFE = re.compile(
-    r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-#: The same in UTF-8, as far as JSON lets it stand: DEL, C1, and what turns the direction of text.
-_UNSAFE_JSON = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
-
-
-def safe(text: str) -> str:
-    """Text that cannot control a terminal: control characters become visible signs."""
-    if len(text) > MAX_SHOWN:
-        text = f"{text[:MAX_SHOWN]} … ({len(text):,} characters; all of it is in the journal)"
-    if text.isprintable():
-        return text
-    return _UNSAFE.sub(_visible, text.replace("\t", "    "))
-
-
-def escaped_json(data: bytes) -> bytes:
-    """The same JSON, without a byte that a terminal would obey."""
-    return _UNSAFE_JSON.sub(lambda found: b"\\u%04x" % ord(found.group().decode()), data)
-
-
-def _visible(found: re.Match[str]) -> str:
-    code = ord(found.group())
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"<U+{code:04X}>"
 
 
 class Renderer:
