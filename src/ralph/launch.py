@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph.transcripts.events import Tag, Text
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -73,6 +71,8 @@ class Launcher:
 
     def aside(self, line: str) -> list[TranscriptEvent]:
         """A line that came on descriptor 3."""
+        from ralph.transcripts.events import Tag, Text
+
         return [Text(Tag.SYS, line)]
 
     def finish(self, folder: Path, ended: Ended, seen: Observation) -> list[TranscriptEvent]:

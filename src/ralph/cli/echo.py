@@ -7,7 +7,6 @@ from typing import Any
 import click
 import msgspec
 
-from ralph.transcripts.events import replace_surrogates
 from ralph.ui.safe import escaped_json, safe
 
 
@@ -18,5 +17,7 @@ def echo(text: object = "", *, err: bool = False) -> None:
 
 def echo_json(value: Any, *, indent: int | None = None) -> None:
     """A value as JSON, with every character that a terminal obeys written as an escape."""
+    from ralph.transcripts.events import replace_surrogates
+
     data = msgspec.json.encode(replace_surrogates(msgspec.to_builtins(value)))
     click.echo(escaped_json(data if indent is None else msgspec.json.format(data, indent=indent)).decode())
