@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -40,6 +39,8 @@ class SpecFile(msgspec.Struct, frozen=True):
 
 
 def read(path: Path, *, builtin: bool = False) -> SpecFile:
+    import tomllib  # where no file is read, nobody waits for it
+
     try:
         table = tomllib.loads(files.read_text(path, "strict"))
     except tomllib.TOMLDecodeError as error:
