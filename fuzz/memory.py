@@ -28,6 +28,7 @@ _FEW_ENTRIES = 16
 #: Limits that would take megabytes of input to reach, and those of how many are remembered.
 _LIMITS = (
     (_deltas, "MAX_HELD", _LOWERED),
+    (_deltas, "MOST_FRAGMENTS", 16),
     (_json, "_MAX_DOCUMENT", _LOWERED),
     (_kimi_text, "_MAX_RECORD", _LOWERED),
     (_said, "_KEPT", _LOWERED),

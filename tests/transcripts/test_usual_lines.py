@@ -1,7 +1,4 @@
-"""Usual lines are decoded into types, others as objects: both ways must give the same events.
-
-A blank after a colon is the same JSON, but not how these agents write it: such a line is read as an object.
-"""
+"""Usual lines are decoded into types, others as objects: all ways give the same events, line by line or at once."""
 
 from __future__ import annotations
 
@@ -17,12 +14,13 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "recordings"))
 from recording import Recording, find
 
 from ralph.transcripts import registry
-from ralph.transcripts.events import encode
+from ralph.transcripts._json import JsonAdapter
+from ralph.transcripts.events import Meta, Text, TranscriptEvent, encode
+from ralph.transcripts.safe import SafeAdapter
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-AGENTS = ("amp", "claude", "cline", "cursor-agent", "droid", "gemini", "goose", "kimi-cli", "kimi-code", "qwen")
 LONGEST = 200_000
-RECORDINGS = [r for r in find(FIXTURES) if r.agent in AGENTS and "json" in r.path.suffixes[0]]
+RECORDINGS = [r for r in find(FIXTURES) if "json" in r.path.suffixes[0]]
 #: What a field may hold in a release that nobody has seen.
 STRANGE = (None, 0, 7, -1.5, True, "", "x", [], {}, [{}], ["x"], {"type": "text"}, {"text": 1})
 
@@ -33,23 +31,34 @@ def objects(recording: Recording) -> list[str]:
     return [line for line in lines if line.startswith("{") and line.endswith("}") and len(line) < LONGEST]
 
 
-def events(agent: str, lines: list[str]) -> list[bytes]:
+def as_objects(agent: str, lines: list[str]) -> list[bytes]:
+    adapter = registry.create(agent)
+    assert isinstance(adapter, JsonAdapter)
+    adapter.usual = lambda: None  # type: ignore[method-assign]
+    return [encode(event) for line in lines for event in adapter.feed(line)] + [encode(e) for e in adapter.flush()]
+
+
+def one_by_one(agent: str, lines: list[str]) -> list[bytes]:
     adapter = registry.create(agent)
     return [encode(event) for line in lines for event in adapter.feed(line)] + [encode(e) for e in adapter.flush()]
 
 
-def spaced(line: str) -> str:
-    return json.dumps(json.loads(line), ensure_ascii=False)
-
-
-def compact(line: str) -> str:
-    return json.dumps(json.loads(line), ensure_ascii=False, separators=(",", ":"))
+def at_once(agent: str, lines: list[str], rng: random.Random) -> list[bytes]:
+    adapter = SafeAdapter(registry.create(agent))
+    events = []
+    while lines:
+        size = rng.choice((1, 2, 5, 50, 500))
+        events += adapter.feed_lines(lines[:size])
+        lines = lines[size:]
+    return [encode(event) for event in events + adapter.flush()]
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda r: r.id)
-def test_both_ways_give_the_same(recording: Recording) -> None:
-    lines = [compact(line) for line in objects(recording)]
-    assert events(recording.agent, lines) == events(recording.agent, [spaced(line) for line in lines])
+def test_all_ways_give_the_same(recording: Recording) -> None:
+    lines = objects(recording)
+    expected = as_objects(recording.agent, lines)
+    assert one_by_one(recording.agent, lines) == expected
+    assert at_once(recording.agent, lines, random.Random(recording.id)) == expected
 
 
 def changed(value: object, rng: random.Random) -> object:
@@ -64,11 +73,41 @@ def changed(value: object, rng: random.Random) -> object:
 
 
 @pytest.mark.parametrize("recording", [r for r in RECORDINGS if "success" in r.name], ids=lambda r: r.id)
-def test_both_ways_give_the_same_for_lines_that_nobody_has_seen(recording: Recording) -> None:
+def test_all_ways_give_the_same_for_lines_that_nobody_has_seen(recording: Recording) -> None:
     rng = random.Random(recording.id)
     for _ in range(8):
         values = [json.loads(line) for line in objects(recording)]
         # the first lines tell that it is this format at all
         values[1:] = [changed(v, rng) if isinstance(v, dict) and rng.random() < 0.5 else v for v in values[1:]]
-        lines = [compact(json.dumps(value)) for value in values]
-        assert events(recording.agent, lines) == events(recording.agent, [spaced(line) for line in lines])
+        lines = [json.dumps(value, ensure_ascii=False, separators=(",", ":")) for value in values]
+        expected = as_objects(recording.agent, lines)
+        assert one_by_one(recording.agent, lines) == expected
+        assert at_once(recording.agent, lines, rng) == expected
+
+
+def test_a_bug_with_usual_lines_loses_none() -> None:
+    adapter = registry.create("gemini")
+    assert isinstance(adapter, JsonAdapter)
+    outer = SafeAdapter(adapter)
+    begin = '{"type":"init","timestamp":"t","session_id":"s","model":"m"}'
+    said = '{"type":"message","timestamp":"t","role":"assistant","content":"%s\\n","delta":true}'
+    outer.feed_lines([begin])
+    usual = adapter.usual
+    assert usual is not None
+
+    def broken() -> tuple[object, object]:
+        found = usual()
+        assert found is not None
+
+        def take(line: object, events: list[TranscriptEvent]) -> bool:
+            if getattr(line, "content", "").startswith("bad"):
+                raise KeyError(line)
+            return found[1](line, events)
+
+        return found[0], take
+
+    adapter.usual = broken  # type: ignore[method-assign, assignment]
+    events = outer.feed_lines([said % "1", said % "2", said % "bad", said % "4"])
+    texts = [event.text for event in events if isinstance(event, Text)]
+    assert texts == ["1", "2", said % "bad", "4"]
+    assert [event.meta["kind"] for event in events if isinstance(event, Meta)] == ["parse_error", "parse_error"]

@@ -8,9 +8,9 @@ import msgspec
 
 from ralph.transcripts import meta
 from ralph.transcripts._acp_lines import (
-    HOT,
     Called,
     CallUpdate,
+    Line,
     MessageChunk,
     ThoughtChunk,
     UsageUpdate,
@@ -18,7 +18,7 @@ from ralph.transcripts._acp_lines import (
 )
 from ralph.transcripts._deltas import DeltaLines
 from ralph.transcripts._errors import classify
-from ralph.transcripts._json import get_dict, get_float, get_list, get_str
+from ralph.transcripts._json import Usual, get_dict, get_float, get_list, get_str
 from ralph.transcripts.events import (
     Tag,
     Text,
@@ -77,32 +77,32 @@ class AcpReader:
                 return [Text(Tag.SYS, f"asks for permission: {get_str(call, 'title', 'toolCallId') or 'a tool'}")]
         return [meta.unknown(value)]
 
-    def usual(self, line: str) -> list[TranscriptEvent] | None:
-        """The events of a line, if it is one of those that a conversation mostly consists of; else None."""
-        if not line.startswith(HOT):
-            return None
-        try:
-            update = decode_line(line).params.update
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            return None
+    @property
+    def usual(self) -> Usual:
+        """What reads the lines that a conversation mostly consists of."""
+        return decode_line, self._usual
+
+    def _usual(self, line: Line, events: list[TranscriptEvent]) -> bool:
+        update = line.params.update
         # Not by isinstance, which is slow to say no.
         if type(update) is MessageChunk:
-            if self._thoughts.length:
-                return self._thoughts.flush() + self._words.feed(update.content.text)
-            return self._words.feed(update.content.text)
-        if type(update) is ThoughtChunk:
-            if self._words.length:
-                return self._words.flush() + self._thoughts.feed(update.content.text)
-            return self._thoughts.feed(update.content.text)
-        if type(update) is CallUpdate or type(update) is Called:
-            return self._usual_call(update)
-        if type(update) is UsageUpdate:
+            if self._thoughts.begun:
+                events += self._thoughts.flush()
+            self._words.add(update.content.text, events)
+        elif type(update) is ThoughtChunk:
+            if self._words.begun:
+                events += self._words.flush()
+            self._thoughts.add(update.content.text, events)
+        elif type(update) is CallUpdate or type(update) is Called:
+            self._usual_call(update, events)
+        elif type(update) is UsageUpdate:
             cost = update.cost
-            return [] if cost is None or cost.currency != "USD" else self._cost_so_far(cost.amount)
-        return []
+            if cost is not None and cost.currency == "USD":
+                events += self._cost_so_far(cost.amount)
+        return True
 
-    def _usual_call(self, update: Called | CallUpdate) -> list[TranscriptEvent]:
-        events = self._flush_words()
+    def _usual_call(self, update: Called | CallUpdate, events: list[TranscriptEvent]) -> None:
+        events += self._flush_words()
         call = update.tool_call_id
         if type(update) is Called and call not in self._tools:
             self._begin(events, call, update.title or update.kind, update.raw_input)
@@ -111,7 +111,6 @@ class AcpReader:
             content = update.content
             output = "\n".join([part.content.text for part in content if part.content.text]) if content else ""
             self._end(events, call, output or _raw(update.raw_output), status)
-        return events
 
     def flush(self) -> list[TranscriptEvent]:
         """The last words; without the answer to a prompt the run has not ended well."""
@@ -196,8 +195,8 @@ class AcpReader:
         return [meta.error(message, classify(message))]
 
     def _flush_words(self) -> list[TranscriptEvent]:
-        events = self._thoughts.flush() if self._thoughts.length else []
-        return events + self._words.flush() if self._words.length else events
+        events = self._thoughts.flush() if self._thoughts.begun else []
+        return events + self._words.flush() if self._words.begun else events
 
 
 def _text(content: Any) -> str:

@@ -8,9 +8,6 @@ import msgspec
 
 from ralph.transcripts._json import MOST
 
-#: How they begin.
-HOT = '{"jsonrpc":"2.0","method":"session/update"'
-
 _Id: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -74,6 +71,8 @@ class Params(msgspec.Struct, gc=False):
 
 class Line(msgspec.Struct, gc=False):
     params: Params
+    jsonrpc: Literal["2.0"]
+    method: Literal["session/update"]
     #: an object that is also of another format, or an answer, is not usual
     type: None = None
     error: None = None

@@ -11,10 +11,6 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-#: They begin with `{"type":"`, as all who speak the schema write them, so that this character is a quote. To look at
-#: how a line begins would take longer.
-MARK = 8
-
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ralph.transcripts._json import get_str
 from ralph.transcripts.events import ToolCall, ToolEnd, ToolOutput, ToolRef, ToolResult, ToolStart, ToolStatus
@@ -11,6 +11,7 @@ from ralph.transcripts.recent import Recent, RecentKeys
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
 
+Events: TypeAlias = "list[TranscriptEvent]"
 #: An enum's members are slow to look up.
 OK, FAIL = ToolStatus.OK, ToolStatus.FAIL
 
@@ -38,30 +39,34 @@ class ToolCalls:
         else:
             events += self.start({"id": call, "name": name, "input": given})
 
-    def end(
+    def end(self, call: str | None, text: str, status: ToolStatus, duration_ms: int | None = None) -> Events:
+        events: Events = []
+        self.end_call(events, call, text, status, duration_ms)
+        return events
+
+    def end_call(
         self,
+        events: Events,
         call: str | None,
         text: str,
         status: ToolStatus,
         duration_ms: int | None = None,
         called: str = "tool",
         given: dict[str, Any] | None = None,
-    ) -> list[TranscriptEvent]:
+    ) -> None:
         """`called` and `given` are for a call that begins only here."""
         if call is None:
             call = next(iter(self._open), f"call-{self._known.added + 1}")
-        events: list[TranscriptEvent] = []
         name = self._open.pop(call, None)
         if name is None:
             if call in self._known:
-                return []
+                return
             self._known.add(call)
             name = called
             events.append(ToolStart(ToolCall(call, name, given)))
         if text:
             events.append(ToolOutput(ToolRef(call, name), text))
         events.append(ToolEnd(ToolResult(call, status, duration_ms, name)))
-        return events
 
     def _begin(self, call: str, name: str, given: dict[str, Any] | None) -> ToolStart:
         self._known.add(call)

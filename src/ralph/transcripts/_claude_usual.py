@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import msgspec
-
 from ralph.transcripts._claude_lines import (
-    MARK,
     Assistant,
     Delta,
     Details,
     Event,
+    Line,
     StreamEvent,
     System,
     TextBlock,
@@ -24,7 +22,7 @@ from ralph.transcripts._claude_lines import (
 from ralph.transcripts._claude_stream import MessageStream
 from ralph.transcripts._claude_tools import ToolCalls, text_of
 from ralph.transcripts._claude_usage import RunUsage
-from ralph.transcripts._json import JsonAdapter
+from ralph.transcripts._json import JsonAdapter, Usual
 from ralph.transcripts.events import ToolStatus, TranscriptEvent
 
 if TYPE_CHECKING:
@@ -70,113 +68,105 @@ class UsualLines(JsonAdapter):
         """How a call ended, and its output; `failed` is what the CLI says."""
         raise NotImplementedError
 
-    def feed(self, line: str) -> Events:
-        if self.session is not None and not self._document:
-            try:
-                known = decode_line(line) if line[MARK] == '"' else None
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError, IndexError):
-                return super().feed(line)
-            # Not by isinstance, which is slow to say no.
-            if type(known) is StreamEvent:
-                event = known.event
-                delta = event.delta
-                if event.type != "content_block_delta":
-                    events = self._usual_event(event)
-                else:
-                    events = None if delta is None else self._usual_delta(delta)
-            elif type(known) is Assistant:
-                events = self._usual_message(known)
-            elif type(known) is User:
-                return self._usual_told(known)
-            elif type(known) is System and known.subtype in QUIET_SUBTYPES:
-                return []
-            else:
-                events = None
-            if events is not None:
-                return events
-        return super().feed(line)
+    def usual(self) -> Usual | None:
+        return None if self.session is None else (decode_line, self._usual)
 
-    def _usual_event(self, event: Event) -> Events | None:
-        """None for an event that must be read as an object."""
+    def _usual(self, line: Line, events: Events) -> bool:
+        # Not by isinstance, which is slow to say no.
+        if type(line) is StreamEvent:
+            event = line.event
+            if event.type != "content_block_delta":
+                return self._usual_event(event, events)
+            return event.delta is not None and self._usual_delta(event.delta, events)
+        if type(line) is Assistant:
+            return self._usual_message(line, events)
+        if type(line) is User:
+            self._usual_told(line, events)
+            return True
+        return type(line) is System and line.subtype in QUIET_SUBTYPES
+
+    def _usual_event(self, event: Event, events: Events) -> bool:
+        """False for an event that must be read as an object."""
         kind = event.type
         if kind in ("content_block_stop", "message_stop"):
-            events = self.stream.end_block()
+            more = self.stream.end_block()
         elif kind == "content_block_start" and event.content_block is not None:
-            events = self.stream.start_block(event.content_block)
+            more = self.stream.start_block(event.content_block)
         elif kind == "message_start" and event.message is not None:
             message = event.message
             if message.model:
                 self.stream.model = message.model
             self.usage.raw_message(message.id, message.usage)
-            events = self.stream.restart()
+            more = self.stream.restart()
         elif kind == "message_delta":
             usage = bytes(event.usage)
             if usage[:1] != b"{" or len(usage) < 5:
-                return None  # no counts, or none in it
+                return False  # no counts, or none in it
             self.usage.delta(usage)
-            return []
+            return True
         else:
-            return [] if kind in self.quiet_events else None
-        if events:
+            return kind in self.quiet_events
+        if more:
             self.trouble = None
-        return events
+            events += more
+        return True
 
-    def _usual_delta(self, delta: Delta) -> Events | None:
-        """A fragment; None for one that must be read as an object."""
+    def _usual_delta(self, delta: Delta, events: Events) -> bool:
+        """A fragment; False for one that must be read as an object."""
         kind = delta.type
+        stream = self.stream
         if kind == "text_delta":
-            if delta.text[:1] == "[" and self.is_cli_error(delta.text):
-                return []  # the CLI's; it comes again as a message
-            self.trouble = None
-            stream = self.stream
-            return stream.text(delta.text) if stream.thoughts.parts else stream.words.fragment(delta.text)
-        if kind == "thinking_delta":
-            self.trouble = None
-            stream = self.stream
-            return stream.thought(delta.thinking) if stream.words.parts else stream.thoughts.fragment(delta.thinking)
-        if kind == "input_json_delta":
-            self.trouble = None
-            return self.stream.input(delta.partial_json)
-        if kind == "signature_delta":
-            self.trouble = None
-            return []
-        return None
+            text = delta.text
+            if text[:1] == "[" and self.is_cli_error(text):
+                return True  # the CLI's; it comes again as a message
+            if stream.thoughts.parts:
+                events += stream.thoughts.stop()
+            stream.words.add(text, events)
+        elif kind == "thinking_delta":
+            if stream.words.parts:
+                events += stream.words.stop()
+            stream.thoughts.add(delta.thinking, events)
+        elif kind == "input_json_delta":
+            stream.input(delta.partial_json)
+        elif kind != "signature_delta":
+            return False
+        self.trouble = None
+        return True
 
     def is_cli_error(self, fragment: str) -> bool:
         """Whether a fragment that begins with a bracket is an error that the CLI streams as if it were words."""
         return False
 
-    def _usual_message(self, line: Assistant) -> Events | None:
+    def _usual_message(self, line: Assistant, events: Events) -> bool:
         message = line.message
         if message.model == SYNTHETIC or line.is_api_error_message:
-            return None
+            return False
         self.trouble = None
         self.usage.raw_message(message.id, message.usage)
         if message.model is not None:
             self.model = message.model
-        events: Events = []
+        stream = self.stream
         for block in message.content:
             if type(block) is TextBlock:
                 text = block.text
                 if text:
-                    usual = self.is_plain(text)
-                    events += (
-                        self.stream.words.full(text) if usual else self.words(text, {}, synthetic=False, nested=False)
-                    )
+                    if self.is_plain(text):
+                        stream.words.add_full(text, events)
+                    else:
+                        events += self.words(text, {}, synthetic=False, nested=False)
             elif type(block) is ThinkingBlock:
                 if block.thinking:
-                    events += self.stream.thoughts.full(block.thinking)
+                    stream.thoughts.add_full(block.thinking, events)
             elif type(block) is ToolUse:
-                if self.stream.words.parts or self.stream.thoughts.parts:
-                    events += self.stream.close()
+                if stream.words.parts or stream.thoughts.parts:
+                    events += stream.close()
                 self.tools.start_call(block.id, block.name, block.input, events)
-        return events
+        return True
 
-    def _usual_told(self, line: User) -> Events:
+    def _usual_told(self, line: User, events: Events) -> None:
         blocks = line.message.content
         told = line.tool_use_result
         details = told if type(told) is Details and len(blocks) == 1 else None
-        events: Events = []
         for block in blocks:
             if type(block) is TextBlock:
                 events += self.told(block.text, nested=False)
@@ -184,7 +174,7 @@ class UsualLines(JsonAdapter):
                 continue
             failed = block.is_error is True or (details is not None and details.interrupted)
             content = block.content
-            status, text = self.tool_status(content if isinstance(content, str) else text_of(content), failed=failed)
+            text = content if type(content) is str else text_of(content)
+            status, text = self.tool_status(text, failed=failed)
             duration = None if details is None else details.milliseconds
-            events += self.tools.end(block.tool_use_id or None, text, status, duration)
-        return events
+            self.tools.end_call(events, block.tool_use_id or None, text, status, duration)

@@ -9,9 +9,6 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-#: They begin with `{"ts":"`, so that this character is a quote; to look at how a line begins would take longer.
-MARK = 6
-
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
 
 

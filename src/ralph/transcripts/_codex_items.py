@@ -8,7 +8,7 @@ import msgspec
 
 from ralph.transcripts import meta
 from ralph.transcripts._codex_errors import classify_message, limit, retry
-from ralph.transcripts._json import get_count, get_dict, get_int, get_list, get_str
+from ralph.transcripts._json import Usual, get_count, get_dict, get_int, get_list, get_str
 from ralph.transcripts.events import (
     Tag,
     Text,
@@ -59,7 +59,7 @@ class _Item(msgspec.Struct, gc=False):
 
 class _Line(msgspec.Struct, gc=False):
     type: str
-    item: _Item
+    item: _Item | None = None
 
 
 _decode = msgspec.json.Decoder(_Line).decode
@@ -70,6 +70,8 @@ class ThreadItems:
 
     def __init__(self) -> None:
         self._turn_open = False
+        #: whether any line was of this format
+        self.used = False
         self._error: tuple[str, ErrorClass] | None = None
         #: what it is trying again for, if nothing has come since
         self._retrying: tuple[str, ErrorClass] | None = None
@@ -92,43 +94,52 @@ class ThreadItems:
         }
 
     def feed(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        self.used = True
         name = value.get("type")
         handler = self._handlers.get(name) if isinstance(name, str) else None
         if name != "error":
             self._retrying = None
         return handler(value) if handler else [meta.unknown(value)]
 
-    def fast(self, line: str) -> list[TranscriptEvent] | None:
-        """The events of an item of the common kinds, decoded straight into its fields; None: take the long way."""
-        try:
-            value = _decode(line)
-        except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
-            return None
-        item, event = value.item, value.type
-        self._retrying = None
-        if event == "item.completed":
-            tag = _WORDS.get(item.type)
-            if tag is not None:
-                if not item.text or self._partial:
-                    return None
-                return [Text(tag, item.text.removesuffix("\n"))]
-            if item.type != "command_execution" or item.status == "declined" or self._tools.pop(item.id, None) is None:
-                return None
-            code = item.exit_code
-            if code is None:
-                status = _STATUS.get(item.status or "", ToolStatus.UNKNOWN)
-            else:
-                status = ToolStatus.FAIL if code or item.status == "failed" else ToolStatus.OK
-            if status is ToolStatus.OK:
-                self._refused = ""
-            end = ToolEnd(ToolResult(item.id, status, item.duration_ms, "shell"))
-            if not item.aggregated_output:
-                return [end]
-            return [ToolOutput(ToolRef(item.id, "shell"), item.aggregated_output.removesuffix("\n")), end]
-        if event == "item.started" and item.type == "command_execution" and item.id not in self._tools:
+    @property
+    def usual(self) -> Usual:
+        """What reads items of the common kinds, decoded straight into their fields."""
+        return _decode, self._usual
+
+    def _usual(self, line: _Line, events: list[TranscriptEvent]) -> bool:
+        item = line.item
+        if item is None:
+            return False
+        if line.type == "item.started":
+            if item.type != "command_execution" or item.id in self._tools:
+                return False
+            self._retrying = None
             self._tools[item.id] = "shell"
-            return [ToolStart(ToolCall(item.id, "shell", {"command": item.command}))]
-        return None
+            events.append(ToolStart(ToolCall(item.id, "shell", {"command": item.command})))
+            return True
+        if line.type != "item.completed":
+            return False
+        tag = _WORDS.get(item.type)
+        if tag is not None:
+            if not item.text or self._partial:
+                return False
+            self._retrying = None
+            events.append(Text(tag, item.text.removesuffix("\n")))
+            return True
+        if item.type != "command_execution" or item.status == "declined" or self._tools.pop(item.id, None) is None:
+            return False
+        self._retrying = None
+        code = item.exit_code
+        if code is None:
+            status = _STATUS.get(item.status or "", ToolStatus.UNKNOWN)
+        else:
+            status = ToolStatus.FAIL if code or item.status == "failed" else ToolStatus.OK
+        if status is ToolStatus.OK:
+            self._refused = ""
+        if item.aggregated_output:
+            events.append(ToolOutput(ToolRef(item.id, "shell"), item.aggregated_output.removesuffix("\n")))
+        events.append(ToolEnd(ToolResult(item.id, status, item.duration_ms, "shell")))
+        return True
 
     def knows(self, value: dict[str, Any]) -> bool:
         name = value.get("type")

@@ -120,7 +120,7 @@ class LegacyMessages:
 
     def _whole(self, deltas: DeltaLines, tag: Tag, text: str | None) -> list[TranscriptEvent]:
         """A message; only the rest of it if it was streamed before."""
-        if deltas.length:
+        if deltas.begun:
             return deltas.flush()
         return [Text(tag, text.removesuffix("\n"))] if text else []
 

@@ -7,10 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET
 
-__all__ = ["MARK", "UNSET", "Assistant", "Line", "Thinking", "ToolCall", "User", "decode_line"]
-
-#: They begin with `{"type":"`, so that this character is a quote; to look at how a line begins would take longer.
-MARK = 8
+__all__ = ["UNSET", "Assistant", "Line", "Thinking", "ToolCall", "User", "decode_line"]
 
 
 class TextBlock(msgspec.Struct, gc=False, tag="text"):

@@ -6,9 +6,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-#: How they begin.
-HOT = ('{"type":"message"', '{"type":"reasoning"', '{"type":"tool_')
-
 
 class Message(msgspec.Struct, gc=False, tag="message"):
     id: str

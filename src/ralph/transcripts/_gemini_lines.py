@@ -6,9 +6,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-#: They begin with `{"type":"`, so that this character is a quote; to look at how a line begins would take longer.
-MARK = 8
-
 
 class Message(msgspec.Struct, gc=False, tag="message"):
     role: str

@@ -6,9 +6,6 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-#: How every line of a message begins.
-HOT = '{"type":"message"'
-
 _Id: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
 
 

@@ -6,9 +6,6 @@ from typing import TypeAlias
 
 import msgspec
 
-#: They begin with `{"role":"`, so that this character is a quote; to look at how a line begins would take longer.
-MARK = 8
-
 
 class TextPart(msgspec.Struct, gc=False, tag="text"):
     text: str

@@ -105,7 +105,9 @@ class ReprReader:
                 status = ToolStatus.OK
             case _:
                 status = ToolStatus.UNKNOWN
-        return self._tools.end(call, output, status)
+        events: list[TranscriptEvent] = []
+        self._tools.end(events, call, output, status)
+        return events
 
     def _end(self) -> TranscriptEvent:
         self._ended = True

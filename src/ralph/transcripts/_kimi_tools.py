@@ -51,12 +51,13 @@ class KimiTools:
             self.open[call] = name
             events.append(ToolStart(ToolCall(call, name, _input(arguments))))
 
-    def end(self, call: str, output: str, status: ToolStatus | None, *, code: bool = False) -> list[TranscriptEvent]:
+    def end(
+        self, events: list[TranscriptEvent], call: str, output: str, status: ToolStatus | None, *, code: bool = False
+    ) -> None:
         """`status` if it is told; `code` says that the result is in Kimi Code's way."""
         if call in self._finished:
-            return []
+            return
         self._finished.add(call)
-        events: list[TranscriptEvent] = []
         name = self.open.pop(call, None)
         if name is None:
             name = "tool"
@@ -73,7 +74,6 @@ class KimiTools:
         if status is ToolStatus.OK and self._refused:
             self._refused.pop(name, None)
         events.append(ToolEnd(ToolResult(call, status, None, name)))
-        return events
 
 
 def _status(name: str, output: str, *, code: bool) -> ToolStatus:

@@ -55,51 +55,74 @@ class Streamed:
 
     def __init__(self, tag: Tag) -> None:
         self._tag = tag
-        self._held: list[str] = []  # of its last line, which is not whole yet
         #: of the block that is coming in fragments now
         self.parts: list[str] = []
-        self._size = 0  # of those parts
+        self._line = 0  # the part in which its last line begins, which is not whole yet
+        self._column = 0  # and where in that
+        self._joined = 0  # so many of the parts are fragments that were joined
+        self._most = _deltas.MOST_FRAGMENTS  # the next ones are joined when there are so many parts
+        self._size = 0  # of those that were joined
         self._whole: list[str] = []  # blocks that are complete, and of which no full copy has come yet
         self._whole_size = 0  # at least theirs: it is counted anew before any of them is forgotten
         self.said = Said()
         self._remembered = tag is Tag.AI  # nobody asks whether a thought was said before
 
     def fragment(self, text: str) -> list[TranscriptEvent]:
-        if not text:
-            return []  # a keep-alive
-        self.parts.append(text)
-        self._size += len(text) + _deltas.FRAGMENT
-        if self._size > _deltas.MAX_HELD:
-            self._held.append(text)
-            return self.stop()  # no block is as long: it is shown, and not waited for any more
-        end = text.rfind("\n")
-        if end < 0:
-            self._held.append(text)
-            return []
-        lines = "".join(self._held) + text[:end]
-        self._held = [text[end + 1 :]]
-        return [Text(self._tag, lines)]
+        events: list[TranscriptEvent] = []
+        self.add(text, events)
+        return events
 
-    def _rest(self) -> list[TranscriptEvent]:
-        rest = "".join(self._held)
-        self._held = []
-        return [Text(self._tag, rest)] if rest else []
+    def add(self, text: str, events: list[TranscriptEvent]) -> None:
+        """A fragment, with its events put to others: most have none."""
+        if not text:
+            return  # a keep-alive
+        parts = self.parts
+        parts.append(text)
+        if "\n" in text:
+            lines, _, rest = self._rest().rpartition("\n")
+            events.append(Text(self._tag, lines))
+            self._line, self._column = len(parts) - 1, len(text) - len(rest)
+        if len(parts) >= self._most:
+            self._join(events)
+
+    def _rest(self) -> str:
+        """What has not been shown yet."""
+        line, column = self._line, self._column
+        rest = "".join(self.parts[line:] if line else self.parts)
+        return rest[column:] if column else rest
+
+    def _join(self, events: list[TranscriptEvent]) -> None:
+        """Many fragments of a few characters take much more memory than they say."""
+        parts, at = self.parts, self._joined
+        if self._line > at:
+            self._column += sum(map(len, parts[at : self._line]))
+            self._line = at
+        parts[at:] = ["".join(parts[at:])]
+        self._joined = at + 1
+        self._most = self._joined + _deltas.MOST_FRAGMENTS
+        self._size += len(parts[at])
+        if self._size > _deltas.MAX_HELD:
+            events += self.stop()  # no block is as long: it is shown, and not waited for any more
+
+    def _over(self) -> str:
+        """Forgets the block; returns what of it has not been shown."""
+        rest = self._rest()
+        self.parts = []
+        self._line = self._column = 0
+        if self._joined:
+            self._joined = self._size = 0
+            self._most = _deltas.MOST_FRAGMENTS
+        return rest
 
     def stop(self) -> list[TranscriptEvent]:
         """The block that was coming in fragments is over."""
         if not self.parts:
             return []
         text = "".join(self.parts)
-        self.parts = []
-        self._size = 0
+        rest = self._over()
         self._keep(text)
         if self._remembered:
             self.said.add(text)
-        held = self._held
-        if not held:
-            return []
-        self._held = []
-        rest = "".join(held)
         return [Text(self._tag, rest)] if rest else []
 
     def _keep(self, text: str) -> None:
@@ -122,38 +145,41 @@ class Streamed:
         return events
 
     def full(self, text: str) -> list[TranscriptEvent]:
-        """A whole block: what of it has not been shown yet."""
+        events: list[TranscriptEvent] = []
+        self.add_full(text, events)
+        return events
+
+    def add_full(self, text: str, events: list[TranscriptEvent]) -> None:
+        """A whole block: what of it has not been shown yet is put to other events."""
         if self.parts:
             shown = "".join(self.parts)
-            if text == shown:
-                self.parts, self._size = [], 0
-                if self._remembered:
-                    self.said.add(text)
-                return self._rest()
             if text.startswith(shown):
-                events = self.fragment(text[len(shown) :]) + self._rest()
-                self.parts, self._size = [], 0
+                if len(text) > len(shown):
+                    self.add(text[len(shown) :], events)
+                rest = self._over()
+                if rest:
+                    events.append(Text(self._tag, rest))
                 if self._remembered:
                     self.said.add(text)
-                return events
-            events = self.stop()
-        elif self._whole:
-            events = []
-        else:
-            if self._remembered:
-                self.said.add(text)
-            return [Text(self._tag, text)]
+                return
+            events += self.stop()
+        if self._whole and self._is_copy(text):
+            return
+        if self._remembered:
+            self.said.add(text)
+        events.append(Text(self._tag, text))
+
+    def _is_copy(self, text: str) -> bool:
+        """Whether it is a block that came before; its full copy comes once."""
         if text in self._whole:
             self._whole.remove(text)
-            return events
+            return True
         bare = text.strip()
         for index, known in enumerate(self._whole):
             if bare and known.strip().endswith(bare):
                 del self._whole[index]
-                return events
-        if self._remembered:
-            self.said.add(text)
-        return [*events, Text(self._tag, text)]
+                return True
+        return False
 
 
 def _squash(text: str) -> str:

@@ -14,13 +14,12 @@ import msgspec
 from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._cline_lines import (
-    MARK,
     AgentEvent,
-    Content,
     Counted,
     Done,
     Ended,
     HookEvent,
+    Line,
     Started,
     StepEnded,
     StepStarted,
@@ -29,7 +28,7 @@ from ralph.transcripts._cline_lines import (
 from ralph.transcripts._cline_messages import MessageReader, is_message
 from ralph.transcripts._cline_usage import Spent
 from ralph.transcripts._errors import classify, retry_after
-from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_str, strip_escapes
+from ralph.transcripts._json import JsonAdapter, Usual, get_count, get_dict, get_str, strip_escapes
 from ralph.transcripts._said import Streamed
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import (
@@ -137,58 +136,59 @@ class ClineAdapter(JsonAdapter):
                 events += self._fatal(get_str(value, "message") or "cline failed")
         return events
 
-    def feed(self, line: str) -> list[TranscriptEvent]:
-        if self.structured and not self._document:
-            try:
-                known = decode_line(line) if line[MARK] == '"' else None
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError, IndexError):
-                return super().feed(line)
-            # Not by isinstance, which is slow to say no.
-            if type(known) is not AgentEvent:
-                return [] if type(known) is HookEvent else super().feed(line)
-            event = known.event
-            events: list[TranscriptEvent] | None = []
-            if type(event) is Started:
-                kind = event.content_type
-                if kind == "reasoning":
-                    return self._thoughts.fragment(event.reasoning or event.text or "")
-                if kind == "text" and not self._thoughts.parts:
-                    other = known.parent_agent_id or event.parent_agent_id
-                    return (self._others if other else self._words).fragment(event.text or "")
-                events = self._usual_content(known, event, ended=False)
-            elif type(event) is Ended:
-                if event.content_type == "tool" and event.tool_call_id and event.tool_name:
-                    events = self._stop_words()
-                    call, name = event.tool_call_id, event.tool_name
-                    self._end_call(events, call, name, event.input, event.output, event.error, event.duration_ms)
-                else:
-                    events = self._usual_content(known, event, ended=True)
-            elif type(event) is StepStarted or type(event) is StepEnded:
-                events = self._restart()
-            elif type(event) is Counted:
-                counts = (event.input_tokens, event.output_tokens, event.cache_read_tokens, event.cache_write_tokens)
-                events = self._spent.call(*counts, event.total_cost)
-            elif type(event) is Done:
-                events = self._agent_done(
-                    {"reason": event.reason}, bool(known.parent_agent_id or event.parent_agent_id)
-                )
-            if events is not None:
-                return events
-        return super().feed(line)
+    def usual(self) -> Usual | None:
+        if self._acp.used:
+            return self._acp.usual
+        return (decode_line, self._usual) if self.structured else None
 
-    def _usual_content(self, line: AgentEvent, event: Content, *, ended: bool) -> list[TranscriptEvent] | None:
-        """None for an event that must be read as an object."""
-        kind = event.content_type
-        if kind == "text":
+    def _usual(self, line: Line, events: list[TranscriptEvent]) -> bool:
+        # Not by isinstance, which is slow to say no.
+        if type(line) is not AgentEvent:
+            return type(line) is HookEvent
+        event = line.event
+        if type(event) is Started:
+            kind = event.content_type
+            if kind == "text":
+                if self._thoughts.parts and event.text:
+                    events += self._thoughts.stop()  # a thought is told whole only after the words
+                other = line.parent_agent_id or event.parent_agent_id
+                (self._others if other else self._words).add(event.text or "", events)
+            elif kind == "reasoning":
+                self._thoughts.add(event.reasoning or event.text or "", events)
+            elif kind != "tool" or not event.tool_call_id or not event.tool_name:
+                return False
+            else:
+                events += self._stop_words()
+                self._start_call(events, event.tool_call_id, event.tool_name, event.input)
+        elif type(event) is Ended:
+            return self._usual_end(line, event, events)
+        elif type(event) is StepStarted or type(event) is StepEnded:
+            events += self._restart()
+        elif type(event) is Counted:
+            counts = (event.input_tokens, event.output_tokens, event.cache_read_tokens, event.cache_write_tokens)
+            events += self._spent.call(*counts, event.total_cost)
+        elif type(event) is Done:
             other = line.parent_agent_id or event.parent_agent_id
-            return self._spoken(self._others if other else self._words, event.text, ended)
-        if kind == "reasoning":
-            return self._spoken(self._thoughts, event.reasoning or event.text, ended)
-        if kind != "tool" or ended or not event.tool_call_id or not event.tool_name:
-            return None
-        events = self._stop_words()
-        self._start_call(events, event.tool_call_id, event.tool_name, event.input)
-        return events
+            events += self._agent_done({"reason": event.reason}, bool(other))
+        return True
+
+    def _usual_end(self, line: AgentEvent, event: Ended, events: list[TranscriptEvent]) -> bool:
+        """False for an event that must be read as an object."""
+        kind = event.content_type
+        if kind == "tool":
+            call, name = event.tool_call_id, event.tool_name
+            if not call or not name:
+                return False
+            events += self._stop_words()
+            self._end_call(events, call, name, event.input, event.output, event.error, event.duration_ms)
+        elif kind == "text":
+            other = line.parent_agent_id or event.parent_agent_id
+            events += self._spoken(self._others if other else self._words, event.text, ended=True)
+        elif kind == "reasoning":
+            events += self._spoken(self._thoughts, event.reasoning or event.text, ended=True)
+        else:
+            return False
+        return True
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True

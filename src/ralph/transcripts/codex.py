@@ -14,12 +14,11 @@ from ralph.transcripts._codex_items import ThreadItems
 from ralph.transcripts._codex_legacy import LegacyMessages
 from ralph.transcripts._codex_quick import QuickTranscript
 from ralph.transcripts._codex_stamped import StampedTranscript
-from ralph.transcripts._json import JsonAdapter, strip_escapes
+from ralph.transcripts._json import JsonAdapter, Usual, strip_escapes
 from ralph.transcripts.base import Block, Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
 
 _FATAL = "Error: "
-_ITEM = '{"type":"item.'
 
 
 class CodexAdapter(JsonAdapter):
@@ -41,10 +40,6 @@ class CodexAdapter(JsonAdapter):
 
     def feed(self, line: str) -> list[TranscriptEvent]:
         if self.structured:
-            if line[:14] == _ITEM and not self._document:
-                events = self._items.fast(line)
-                if events is not None:
-                    return events
             return super().feed(line)
         if self._on_stdout is not None:
             return self._on_stdout.feed(line)
@@ -54,6 +49,9 @@ class CodexAdapter(JsonAdapter):
             self._copied += len(line) + _deltas.FRAGMENT
             return self._no_copy() if self._copied > _deltas.MAX_HELD else []
         return super().feed(line)
+
+    def usual(self) -> Usual | None:
+        return self._items.usual if self._items.used else None
 
     def _no_copy(self) -> list[TranscriptEvent]:
         """No message is as long: whoever prints this without end does not fill the memory."""
@@ -89,7 +87,9 @@ class CodexAdapter(JsonAdapter):
         return [Text(Tag.SYS, line)]
 
     def feed_block(self, block: Block) -> None:
-        if not self.structured and isinstance(self._on_stdout, QuickTranscript):
+        if self.structured:
+            super().feed_block(block)
+        elif isinstance(self._on_stdout, QuickTranscript):
             self._on_stdout.feed_block(block)
 
     def feed_stderr_block(self, block: Block) -> None:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from ralph.transcripts import meta
 from ralph.transcripts._copilot_lines import Line, decode_line, lenient
 from ralph.transcripts._copilot_tools import ToolCalls
 from ralph.transcripts._copilot_ui import UiLines, error_class, error_events
 from ralph.transcripts._copilot_words import Words
-from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_int, get_str
+from ralph.transcripts._json import JsonAdapter, Usual, get_count, get_dict, get_int, get_str
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent, decode_json
 from ralph.transcripts.meta import ErrorClass
@@ -116,20 +114,20 @@ class CopilotAdapter(JsonAdapter):
         _, text, told = self._stderr.read(line)
         return [Text(Tag.SYS, text), *told]
 
-    def feed(self, line: str) -> list[TranscriptEvent]:
-        if line[:1] == "{" and not self._document:
-            try:
-                known = decode_line(line)
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                return super().feed(line)
-            # A type and an object of data: that is what `recognises` asks for.
-            self.structured = True
-            if known.type in _NOISE:  # most of the lines
-                return []
-            events = self._event(known)
-            if events is not None:
-                return events
-        return super().feed(line)
+    def usual(self) -> Usual | None:
+        return decode_line, self._usual
+
+    def _usual(self, line: Line, events: list[TranscriptEvent]) -> bool:
+        # A type and an object of data: that is what `recognises` asks for.
+        self.structured = True
+        if line.type in _NOISE:  # most of the lines
+            return True
+        more = self._event(line)
+        if more is None:
+            return False
+        if more:
+            events += more
+        return True
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True

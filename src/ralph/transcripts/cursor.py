@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import msgspec
-
 from ralph.transcripts import meta
 from ralph.transcripts._claude_tools import ToolCalls, text_of
-from ralph.transcripts._cursor_lines import MARK, UNSET, Assistant, Thinking, ToolCall, User, decode_line
+from ralph.transcripts._cursor_lines import UNSET, Assistant, Line, Thinking, ToolCall, User, decode_line
 from ralph.transcripts._cursor_tools import Call, read_call, read_result, read_success, tool_name
 from ralph.transcripts._errors import classify, retry_after
-from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_int, get_list, get_str, strip_escapes
+from ralph.transcripts._json import JsonAdapter, Usual, get_count, get_dict, get_int, get_list, get_str, strip_escapes
 from ralph.transcripts._said import Streamed
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent
@@ -70,53 +68,50 @@ class CursorAdapter(JsonAdapter):
             return [Text(Tag.SYS, line)] if line else []
         return [Text(Tag.AI, line)]
 
-    def feed(self, line: str) -> Events:
-        if self._session is not None and not self._document:
-            try:
-                known = decode_line(line) if line[MARK] == '"' else None
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError, IndexError):
-                return super().feed(line)
-            # Not by isinstance, which is slow to say no.
-            if type(known) is ToolCall:
-                events = self._usual_call(known)
-                if events is not None:
-                    return events
-            elif type(known) is Assistant:
-                blocks = known.message.content
-                if len(blocks) == 1 and blocks[0].text:
-                    return self._spoken(
-                        blocks[0].text, known.timestamp_ms is not UNSET and known.model_call_id is UNSET
-                    )
-            elif type(known) is Thinking:
-                return self._thought(known.text, known.subtype == "completed")
-            elif type(known) is User:
-                blocks = known.message.content
-                if len(blocks) == 1 and blocks[0].text:
-                    events = self._close()
-                    events.append(Text(_PROMPT, blocks[0].text))
-                    return events
-        return super().feed(line)
+    def usual(self) -> Usual | None:
+        return None if self._session is None else (decode_line, self._usual)
 
-    def _usual_call(self, line: ToolCall) -> Events | None:
-        """None for a call that must be read as an object."""
+    def _usual(self, line: Line, events: Events) -> bool:
+        # Not by isinstance, which is slow to say no.
+        if type(line) is ToolCall:
+            return self._usual_call(line, events)
+        if type(line) is Assistant:
+            blocks = line.message.content
+            if len(blocks) != 1 or not blocks[0].text:
+                return False
+            partial = line.timestamp_ms is not UNSET and line.model_call_id is UNSET
+            self._spoken(blocks[0].text, partial, events)
+        elif type(line) is Thinking:
+            self._thought(line.text, line.subtype == "completed", events)
+        elif type(line) is User:
+            blocks = line.message.content
+            if len(blocks) != 1 or not blocks[0].text:
+                return False
+            events += self._close()
+            events.append(Text(_PROMPT, blocks[0].text))
+        return True
+
+    def _usual_call(self, line: ToolCall, events: Events) -> bool:
+        """False for a call that must be read as an object."""
         if len(line.tool_call) != 1 or not line.call_id:
-            return None
+            return False
         ((key, body),) = line.tool_call.items()
         name = tool_name(key, body.args)
         if name is None:
-            return None
+            return False
         if line.subtype == "started":
-            events = self._restart()
+            events += self._restart()
             self._tools.start_call(line.call_id, name, body.args, events)
-            return events
+            return True
         result = body.result
         inner = result.get("success") if result is not None and line.subtype == "completed" else None
         if type(inner) is not dict:
-            return self._called(read_result(name, body.args, result), line.call_id, line.subtype)
-        events = self._restart()
+            events += self._called(read_result(name, body.args, result), line.call_id, line.subtype)
+            return True
         status, output, duration = read_success(inner)
-        ended = self._tools.end(line.call_id, output, status, duration, name, body.args)
-        return events + ended if events else ended
+        events += self._restart()
+        self._tools.end_call(events, line.call_id, output, status, duration, name, body.args)
+        return True
 
     def on_object(self, value: dict[str, Any]) -> Events:
         self.structured = True
@@ -164,14 +159,19 @@ class CursorAdapter(JsonAdapter):
         return [*self._close(), Text(Tag.PROMPT, text)] if text else []
 
     def _thinking(self, value: dict[str, Any]) -> Events:
-        return self._thought(get_str(value, "text") or "", value.get("subtype") == "completed")
+        events: Events = []
+        self._thought(get_str(value, "text") or "", value.get("subtype") == "completed", events)
+        return events
 
-    def _thought(self, text: str, completed: bool) -> Events:
-        if completed:
-            events = self._thoughts.full(text) if text else self._thoughts.restart()
+    def _thought(self, text: str, completed: bool, events: Events) -> None:
+        if self._words.parts:
+            events += self._words.stop()
+        if not completed:
+            self._thoughts.add(text, events)
+        elif text:
+            self._thoughts.add_full(text, events)
         else:
-            events = self._thoughts.fragment(text)
-        return self._words.stop() + events if self._words.parts else events
+            events += self._thoughts.restart()
 
     def _assistant(self, value: dict[str, Any]) -> Events:
         """With partial output the same words come up to three times.
@@ -184,20 +184,24 @@ class CursorAdapter(JsonAdapter):
         text = text_of(content)
         if not text:
             return [] if message else [meta.unknown(value)]
-        return self._spoken(text, "timestamp_ms" in value and "model_call_id" not in value)
+        events: Events = []
+        self._spoken(text, "timestamp_ms" in value and "model_call_id" not in value, events)
+        return events
 
-    def _spoken(self, text: str, partial: bool) -> Events:
+    def _spoken(self, text: str, partial: bool, events: Events) -> None:
         words = self._words
-        events = self._thoughts.stop() if self._thoughts.parts else []
+        if self._thoughts.parts:
+            events += self._thoughts.stop()
         if partial:
             self._partial = True
-            return events + words.fragment(text) if events else words.fragment(text)
+            words.add(text, events)
+            return
         if self._partial:
             if words.parts:
                 events += words.stop()
             if words.said.repeats(text):
-                return events
-        return events + words.full(text) if events else words.full(text)
+                return
+        words.add_full(text, events)
 
     def _tool_call(self, value: dict[str, Any]) -> Events:
         call = read_call(get_dict(value, "tool_call"))
@@ -215,7 +219,8 @@ class CursorAdapter(JsonAdapter):
         if call.refused is not None:
             self._refused.add(call.refused)
         name, args = ("tool", None) if key is None else (call.name, call.args)
-        ended = self._tools.end(key, call.output, call.status, call.duration_ms, name, args)
+        ended: Events = []
+        self._tools.end_call(ended, key, call.output, call.status, call.duration_ms, name, args)
         return events + ended if events else ended
 
     # -- the CLI's own words

@@ -15,7 +15,7 @@ from ralph.transcripts import _droid_lines as lines
 from ralph.transcripts import meta
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._errors import classify, retry_after
-from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_str, strip_escapes
+from ralph.transcripts._json import JsonAdapter, Usual, get_count, get_dict, get_str, strip_escapes
 from ralph.transcripts._said import Said
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import (
@@ -96,31 +96,31 @@ class DroidAdapter(JsonAdapter):
             events += self._fatal(bare)
         return events
 
-    def feed(self, line: str) -> list[TranscriptEvent]:
-        if self._session is not None and line.startswith(lines.HOT) and not self._document:
-            try:
-                known = lines.decode_line(line)
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                return super().feed(line)
-            events = self._usual(known)
-            if events is not None:
-                return events
-        return super().feed(line)
+    def usual(self) -> Usual | None:
+        if self._acp.used:
+            return self._acp.usual
+        return None if self._session is None else (lines.decode_line, self._usual)
 
-    def _usual(self, line: lines.Line) -> list[TranscriptEvent] | None:
-        """None for a line that must be read as an object."""
+    def _usual(self, line: lines.Line, events: list[TranscriptEvent]) -> bool:
         if not line.id:
-            return None
+            return False
         # Not by isinstance, which is slow to say no.
         if type(line) is lines.Message:
-            return self._spoken(line.role, line.id, line.text, line.session_id) if line.text else None
-        if type(line) is lines.Reasoning:
-            return self._thought(line.id, line.text) if line.text else []
-        if type(line) is lines.ToolUse:
-            return self._start(line.id, line.name, line.parameters) if line.name else None
-        if type(line) is not lines.ToolDone or line.id not in self._tools or not line.value:
-            return None
-        return self._end_call(line.id, line.value, ToolStatus.FAIL if line.failed else ToolStatus.OK, None, [])
+            if not line.text:
+                return False
+            events += self._spoken(line.role, line.id, line.text, line.session_id)
+        elif type(line) is lines.Reasoning:
+            if line.text:
+                events += self._thought(line.id, line.text)
+        elif type(line) is lines.ToolUse:
+            if not line.name:
+                return False
+            events += self._start(line.id, line.name, line.parameters)
+        elif type(line) is lines.ToolDone:
+            if line.id not in self._tools or not line.value:
+                return False
+            self._end_call(line.id, line.value, ToolStatus.FAIL if line.failed else ToolStatus.OK, None, events)
+        return True
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True

@@ -8,13 +8,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from ralph.transcripts import meta
 from ralph.transcripts._deltas import DeltaLines
 from ralph.transcripts._gemini_errors import FATAL_ANYWHERE, GUARDED_TOOLS, StderrReader, explain
-from ralph.transcripts._gemini_lines import MARK, Message, Result, ToolUse, decode_line
-from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_int, get_list, get_str
+from ralph.transcripts._gemini_lines import Line, Message, Result, ToolUse, decode_line
+from ralph.transcripts._json import JsonAdapter, Usual, get_count, get_dict, get_int, get_list, get_str
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import (
     Meta,
@@ -134,24 +132,26 @@ class GeminiAdapter(JsonAdapter):
             events.append(meta.error(*self._refusal()))
         return events
 
-    def feed(self, line: str) -> list[TranscriptEvent]:
-        if self.structured and not self._document:
-            try:
-                known = decode_line(line) if line[MARK] == '"' else None
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError, IndexError):
-                return super().feed(line)
-            # Not by isinstance, which is slow to say no.
-            if type(known) is Message:
-                if known.delta and known.role == "assistant":
-                    self._retrying = None
-                    return self._words.feed(known.content)
-                return self._whole(known.role, known.content, delta=known.delta)
-            if type(known) is Result:
-                if known.tool_id:
-                    return self._tool_end(known.tool_id, known.output, known.status, _NOTHING, None)
-            elif type(known) is ToolUse and known.tool_id and known.tool_name:
-                return self._tool_start(known.tool_id, known.tool_name, known.parameters)
-        return super().feed(line)
+    def usual(self) -> Usual | None:
+        return (decode_line, self._usual) if self.structured else None
+
+    def _usual(self, line: Line, events: list[TranscriptEvent]) -> bool:
+        # Not by isinstance, which is slow to say no.
+        if type(line) is Message:
+            if line.delta and line.role == "assistant":
+                self._retrying = None
+                self._words.add(line.content, events)
+            else:
+                events += self._whole(line.role, line.content, delta=line.delta)
+            return True
+        if type(line) is Result:
+            if line.tool_id:
+                self._tool_end(events, line.tool_id, line.output, line.status, _NOTHING, None)
+                return True
+        elif type(line) is ToolUse and line.tool_id and line.tool_name:
+            self._tool_start(events, line.tool_id, line.tool_name, line.parameters)
+            return True
+        return False
 
     # -- objects
 
@@ -170,7 +170,7 @@ class GeminiAdapter(JsonAdapter):
 
     def _whole(self, role: Any, content: str, *, delta: bool) -> list[TranscriptEvent]:
         if role == "user":
-            events = self._words.flush() if self._words.length else []
+            events = self._words.flush() if self._words.begun else []
             events.append(Text(Tag.PROMPT, content))
             return events
         if role not in ("assistant", "model"):
@@ -184,25 +184,36 @@ class GeminiAdapter(JsonAdapter):
 
     def _tool_use(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         tool_id = get_str(value, "tool_id", "id") or f"call-{self._tools.added + 1}"
-        return self._tool_start(tool_id, get_str(value, "tool_name", "name") or "tool", get_dict(value, "parameters"))
+        events: list[TranscriptEvent] = []
+        name = get_str(value, "tool_name", "name") or "tool"
+        self._tool_start(events, tool_id, name, get_dict(value, "parameters"))
+        return events
 
-    def _tool_start(self, tool_id: str, name: str, parameters: dict[str, Any]) -> list[TranscriptEvent]:
+    def _tool_start(self, events: list[TranscriptEvent], tool_id: str, name: str, parameters: dict[str, Any]) -> None:
         self._retrying = None
         self._tools[tool_id] = name
         self._open.add(tool_id)
-        events = self._words.flush() if self._words.length else []
+        if self._words.begun:
+            events += self._words.flush()
         events.append(ToolStart(ToolCall(tool_id, name, parameters or None)))
-        return events
 
     def _tool_result(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         tool_id = get_str(value, "tool_id", "id") or next(reversed(self._tools), "call-1")
         error = get_dict(value, "error")
         output = _content(value.get("output")) or get_str(error, "message") or ""
-        return self._tool_end(tool_id, output, value.get("status"), error, get_count(value, "duration_ms"))
+        events: list[TranscriptEvent] = []
+        self._tool_end(events, tool_id, output, value.get("status"), error, get_count(value, "duration_ms"))
+        return events
 
     def _tool_end(
-        self, tool_id: str, output: str, told: Any, error: dict[str, Any], duration_ms: int | None
-    ) -> list[TranscriptEvent]:
+        self,
+        events: list[TranscriptEvent],
+        tool_id: str,
+        output: str,
+        told: Any,
+        error: dict[str, Any],
+        duration_ms: int | None,
+    ) -> None:
         name = self._tools.get(tool_id)
         match told:
             case "success" if output[:8] == "Command " and name == "run_shell_command" and _EXITED.fullmatch(output):
@@ -220,7 +231,8 @@ class GeminiAdapter(JsonAdapter):
                     self._refused[name or "a tool"] = output
             case _:
                 status = ToolStatus.UNKNOWN
-        events = self._words.flush() if self._words.length else []
+        if self._words.begun:
+            events += self._words.flush()
         if tool_id in self._open:
             self._open.discard(tool_id)
         else:  # its beginning was not told
@@ -229,7 +241,6 @@ class GeminiAdapter(JsonAdapter):
         if output:
             events.append(ToolOutput(ToolRef(tool_id, name), output))
         events.append(ToolEnd(ToolResult(tool_id, status, duration_ms, name)))
-        return events
 
     def _init(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         return [*self._words.flush(), *self._begin(value)]

@@ -15,9 +15,9 @@ from ralph.transcripts import _goose_words as words
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._deltas import DeltaLines
 from ralph.transcripts._errors import retry_after
-from ralph.transcripts._goose_lines import HOT, Answer, Call, Inference, Message, Thought, Words, decode_line
+from ralph.transcripts._goose_lines import Answer, Call, Inference, Line, Thought, Words, decode_line
 from ralph.transcripts._goose_tools import GooseTools
-from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_float, get_list, get_str, strip_escapes
+from ralph.transcripts._json import JsonAdapter, Usual, get_count, get_dict, get_float, get_list, get_str, strip_escapes
 from ralph.transcripts.base import Block, Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent, decode_json
 from ralph.transcripts.meta import ErrorClass
@@ -42,6 +42,7 @@ class GooseAdapter(JsonAdapter):
         self._words = DeltaLines(Tag.AI)
         self._thoughts = DeltaLines(Tag.THINK)
         self._thought: list[str] = []  # the fragments of the current thought: some providers repeat it whole
+        self._thought_size = 0
         self._message: str | None = None  # the id of the message that is coming in fragments
         self._session = False
         self._model: str | None = None
@@ -76,23 +77,16 @@ class GooseAdapter(JsonAdapter):
                 return "model" in value
         return is_rpc(value) or _is_document(value)
 
-    def feed(self, line: str) -> list[TranscriptEvent]:
-        if self.structured and not self._document:
-            events = None
-            if self._acp.used:
-                events = self._acp.usual(line)
-            elif line.startswith(HOT):
-                try:
-                    known = decode_line(line)
-                except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                    return super().feed(line)
-                events = self._usual(known.message)
-            if events is not None:
-                return events
-        return super().feed(line)
+    def usual(self) -> Usual | None:
+        if not self.structured:
+            return None
+        return self._acp.usual if self._acp.used else (decode_line, self._usual)
 
     def feed_block(self, block: Block) -> None:
-        if self.structured or self._document or self._opening or self._failed_to_start:
+        if self.structured:
+            super().feed_block(block)
+            return
+        if self._document or self._opening or self._failed_to_start:
             return
         lines = block.ahead()
         events = words.text_block(lines)
@@ -179,40 +173,43 @@ class GooseAdapter(JsonAdapter):
 
     # -- stream-json
 
-    def _usual(self, message: Message) -> list[TranscriptEvent] | None:
-        """A fragment of a model's words or thoughts, a call or its result, as most lines are; else None."""
+    def _usual(self, line: Line, events: list[TranscriptEvent]) -> bool:
+        """A fragment of a model's words or thoughts, a call or its result, as most lines are."""
+        message = line.message
         blocks = message.content
         told = message.metadata.inference
         if len(blocks) != 1:
-            return None
+            return False
         block = blocks[0]
         # Not by isinstance, which is slow to say no.
         spoken = type(block) is Words or type(block) is Thought
         if spoken and (type(told) is not Inference or message.role != "assistant" or message.metadata.visible is False):
-            return None
-        events: list[TranscriptEvent] = []
+            return False
         if message.id != self._message:
-            events = self._finish_words()
+            events += self._finish_words()
             self._message = message.id
         if type(told) is Inference:
             self._named = True
             self._model = told.requested or told.model or self._model
         if type(block) is Words:
-            if self._thoughts.length:
+            if self._thoughts.begun:
                 events += self._thoughts.flush()
             if self._problem is not None and block.text.strip():
                 self._problem = None  # the model went on
-            return events + self._words.feed(block.text) if events else self._words.feed(block.text)
-        if type(block) is Thought:
-            if self._words.length:
+            self._words.add(block.text, events)
+        elif type(block) is Thought:
+            if self._words.begun:
                 events += self._words.flush()
-            return events + self._think(block.thinking) if events else self._think(block.thinking)
-        events += self._finish_words()
-        if type(block) is Call:
-            self._problem = None  # the model went on
-            request = block.tool_call.value
-            return events + self._tools.start_call(block.id, request.name or "tool", request.arguments)
-        return events + self._answered(block) if type(block) is Answer else None
+            self._think(block.thinking, events)
+        else:
+            events += self._finish_words()
+            if type(block) is Call:
+                self._problem = None  # the model went on
+                request = block.tool_call.value
+                events += self._tools.start_call(block.id, request.name or "tool", request.arguments)
+            elif type(block) is Answer:
+                events += self._answered(block)
+        return True
 
     def _answered(self, block: Answer) -> list[TranscriptEvent]:
         told = block.tool_result
@@ -257,7 +254,9 @@ class GooseAdapter(JsonAdapter):
                 self._problem = None  # the model went on
                 return self._finish_words() + self._tools.start(block)
             case "thinking" if type(block.get("thinking")) is str:
-                return self._words.flush() + self._think(block["thinking"])
+                events = self._words.flush()
+                self._think(block["thinking"], events)
+                return events
             case "systemNotification":
                 return [*self._finish_words(), *self._notify(block)]
             case "error":
@@ -287,14 +286,18 @@ class GooseAdapter(JsonAdapter):
             self._problem = None  # the model went on
         return [*self._thoughts.flush(), *self._words.feed(text)]
 
-    def _think(self, text: str) -> list[TranscriptEvent]:
-        known = self._thoughts.length
-        if known and len(text) == known and len(self._thought) > 1 and text == "".join(self._thought):
-            return self._thoughts.flush()
-        if known > _deltas.MAX_HELD:
-            self._thought = []  # a copy of what is as long is not looked for
+    def _think(self, text: str, events: list[TranscriptEvent]) -> None:
+        thought = self._thought
+        # The first fragment is looked at first: it tells nearly always that this is no copy.
+        maybe = len(thought) > 1 and text.startswith(thought[0])
+        if maybe and len(text) == self._thoughts.length and text == "".join(thought):
+            events += self._thoughts.flush()
+            return
+        self._thought_size += len(text) + _deltas.FRAGMENT
+        if self._thought_size > _deltas.MAX_HELD:
+            self._thought, self._thought_size = [], 0  # a copy of what is as long is not looked for
         self._thought.append(text)
-        return self._thoughts.feed(text)
+        self._thoughts.add(text, events)
 
     def _notify(self, block: dict[str, Any]) -> list[TranscriptEvent]:
         text = get_str(block, "msg", "message") or ""
@@ -361,9 +364,9 @@ class GooseAdapter(JsonAdapter):
 
     def _finish_words(self) -> list[TranscriptEvent]:
         if self._thought:
-            self._thought = []
-        events = self._thoughts.flush() if self._thoughts.length else []
-        if self._words.length:
+            self._thought, self._thought_size = [], 0
+        events = self._thoughts.flush() if self._thoughts.begun else []
+        if self._words.begun:
             events += self._words.flush()
         return events
 

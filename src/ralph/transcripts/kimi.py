@@ -10,14 +10,12 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from ralph.transcripts import _deltas, meta
 from ralph.transcripts import _kimi_errors as errors
 from ralph.transcripts._acp import AcpReader, is_rpc
 from ralph.transcripts._errors import classify
-from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_int, get_list, get_str, strip_escapes
-from ralph.transcripts._kimi_lines import MARK, Assistant, TextPart, ThinkPart, Tool, decode_line
+from ralph.transcripts._json import JsonAdapter, Usual, get_count, get_dict, get_int, get_list, get_str, strip_escapes
+from ralph.transcripts._kimi_lines import Assistant, Line, TextPart, ThinkPart, Tool, decode_line
 from ralph.transcripts._kimi_text import ERROR_LINES, ReprReader, begins
 from ralph.transcripts._kimi_tools import KimiTools
 from ralph.transcripts.base import Capabilities
@@ -73,36 +71,40 @@ class KimiAdapter(JsonAdapter):
     def feed(self, line: str) -> list[TranscriptEvent]:
         if self._reprs is not None:
             return self._note(line, self._reprs.feed(strip_escapes(line)))
-        if self.structured and not self._document:
-            try:
-                known = decode_line(line) if line[MARK] == '"' else None
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError, IndexError):
-                return super().feed(line)
-            if type(known) is Assistant:
-                events = self._usual_message(known)
-                if events is not None:
-                    return events
-            elif type(known) is Tool and known.call:
-                if self._tail:
-                    self._tail.clear()
-                self._answered = False
-                content = known.content
-                if not isinstance(content, str):
-                    content = "\n".join([part.text for part in content if part.text])
-                return self._tools.end(known.call, content, None, code=self._code)
         return super().feed(line)
 
-    def _usual_message(self, line: Assistant) -> list[TranscriptEvent] | None:
-        """None for a message that must be read as an object."""
+    def usual(self) -> Usual | None:
+        if self._acp.used:
+            return self._acp.usual
+        return (decode_line, self._usual) if self.structured and self._reprs is None else None
+
+    def _usual(self, line: Line, events: list[TranscriptEvent]) -> bool:
+        # Not by isinstance, which is slow to say no.
+        if type(line) is Assistant:
+            return self._usual_message(line, events)
+        if type(line) is not Tool or not line.call:
+            return False
+        if self._tail:
+            self._tail.clear()
+        self._answered = False
+        content = line.content
+        if isinstance(content, list):
+            content = "\n".join([part.text for part in content if part.text])
+        self._tools.end(events, line.call, content, None, code=self._code)
+        return True
+
+    def _usual_message(self, line: Assistant, events: list[TranscriptEvent]) -> bool:
+        """False for a message that must be read as an object."""
         calls = line.tool_calls
         for call in calls:
             if not call.id:
-                return None
+                return False
         if self._tail:
             self._tail.clear()
         self._answered = not calls
         self._retrying = None
-        events: list[TranscriptEvent] = [Text(Tag.THINK, line.reasoning)] if line.reasoning else []
+        if line.reasoning:
+            events.append(Text(Tag.THINK, line.reasoning))
         content = line.content
         if type(content) is str:
             if content:
@@ -116,7 +118,7 @@ class KimiAdapter(JsonAdapter):
                     events.append(Text(Tag.THINK, part.think.removesuffix("\n")))
         for call in calls:
             self._tools.start(events, call.id, call.function.name or "tool", call.function.arguments)
-        return events
+        return True
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         if not self.structured:
@@ -247,7 +249,9 @@ class KimiAdapter(JsonAdapter):
         if call is None:
             return [meta.unknown(value)]
         self._answered = False
-        return self._tools.end(call, _text(value.get("content")), None, code=self._code)
+        events: list[TranscriptEvent] = []
+        self._tools.end(events, call, _text(value.get("content")), None, code=self._code)
+        return events
 
     def _meta(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self._code = True

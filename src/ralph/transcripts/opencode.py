@@ -8,11 +8,9 @@ from __future__ import annotations
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-import msgspec
-
 from ralph.transcripts import meta
 from ralph.transcripts._errors import retry_after
-from ralph.transcripts._json import JsonAdapter, get_dict, get_int, get_str
+from ralph.transcripts._json import JsonAdapter, Usual, get_dict, get_int, get_str
 from ralph.transcripts._numbers import amount
 from ralph.transcripts._opencode_parts import (
     Cache,
@@ -55,6 +53,7 @@ _BAD_REASONS = {
     "content-filter": "the provider's content filter stopped the answer",
     "error": "the model's answer ended in an error",
 }
+_KNOWN = ("text", "tool_use", "step_start", "step_finish", "reasoning", "error", "retry")
 _NO_PART, _NO_TOKENS, _NO_CACHE = Part(), Tokens(), Cache()
 _LIMITS = (ErrorClass.RATE_LIMITED, ErrorClass.QUOTA, ErrorClass.OVERLOADED)
 
@@ -93,21 +92,21 @@ class OpencodeAdapter(JsonAdapter):
         _, text, told = self._stderr.read(line)
         return [Text(Tag.SYS, text), *told]
 
-    def feed(self, line: str) -> list[TranscriptEvent]:
-        if line[:1] == "{" and not self._document:
-            try:
-                known = decode_line(line)
-            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                return super().feed(line)
-            if self.structured or known.part is not None or type(known.session) is str:
-                events = self._event(known)
-                if events is not None:
-                    self.structured = True
-                    return events
-        return super().feed(line)
+    def usual(self) -> Usual | None:
+        return decode_line, self._usual
+
+    def _usual(self, line: Line, events: list[TranscriptEvent]) -> bool:
+        if not self.structured and line.part is None and type(line.session) is not str:
+            return False
+        if not self._event(line, events):
+            return False
+        self.structured = True
+        return True
 
     def feed_block(self, block: Block) -> None:
-        if not self.structured and not self._document:
+        if self.structured:
+            super().feed_block(block)
+        elif not self._document:
             events = self._stdout.words(block.ahead())
             if events:
                 self._cut = False
@@ -115,13 +114,12 @@ class OpencodeAdapter(JsonAdapter):
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
-        events = self._event(lenient(value))
-        return [meta.unknown(value)] if events is None else events
-
-    def _event(self, line: Line) -> list[TranscriptEvent] | None:
-        """None if the type of the line is not known."""
         events: list[TranscriptEvent] = []
-        if not self._session and type(line.session) is str and line.session:
+        return events if self._event(lenient(value), events) else [meta.unknown(value)]
+
+    def _event(self, line: Line, events: list[TranscriptEvent]) -> bool:
+        """False if the type of the line is not known."""
+        if not self._session and line.type in _KNOWN and type(line.session) is str and line.session:
             self._session = line.session
             events.append(meta.session(line.session))
         part = line.part or _NO_PART
@@ -143,10 +141,8 @@ class OpencodeAdapter(JsonAdapter):
                 message = _message(part.error)
                 events.append(meta.retry(message, error_class(message), attempt=whole_number(part.attempt)))
             case _:
-                # A session that only this line names is named by the next one.
-                self._session = "" if events else self._session
-                return None
-        return events
+                return False  # a session that only this line names is named by the next one
+        return True
 
     def flush(self) -> list[TranscriptEvent]:
         events = super().flush()

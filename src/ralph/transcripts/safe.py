@@ -91,10 +91,10 @@ class SafeAdapter(TranscriptAdapter):
         feed: Callable[[str], list[TranscriptEvent]],
         feed_block: Callable[[Block], None] | None,
     ) -> list[TranscriptEvent]:
-        if feed_block is None or self._inner.structured:
+        if feed_block is None:
             return self._each(lines, feed)
         block = Block(lines)
-        while block.at < len(lines) and not self._inner.structured:
+        while block.at < len(lines):
             try:
                 feed_block(block)
             except Exception as error:  # noqa: BLE001 - a boundary: an adapter's bug must not end a run
@@ -105,7 +105,9 @@ class SafeAdapter(TranscriptAdapter):
                 break
             if block.at < len(lines):
                 block.take(block.at + 1, self._each([lines[block.at]], feed))
-        return block.events + self._each(lines[block.at :], feed)
+        if block.at < len(lines):
+            block.events += self._each(lines[block.at :], feed)
+        return block.events
 
     def flush(self) -> list[TranscriptEvent]:
         try:
