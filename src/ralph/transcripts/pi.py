@@ -12,8 +12,9 @@ import msgspec
 
 from ralph.transcripts import meta
 from ralph.transcripts._deltas import DeltaLines
-from ralph.transcripts._json import JsonAdapter, get_count, get_dict, get_float, get_list, get_str, strip_escapes
+from ralph.transcripts._json import JsonAdapter, Usual, get_count, get_dict, get_float, get_list, get_str, strip_escapes
 from ralph.transcripts._pi_errors import PiError, explain, on_stderr
+from ralph.transcripts._pi_lines import Begun, Called, Line, Progress, Update, decode_line
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import (
     Meta,
@@ -131,6 +132,35 @@ class PiAdapter(JsonAdapter):
             events += [*failure.limit(), meta.error(failure.message, failure.error_class)]
         return events
 
+    def usual(self) -> Usual | None:
+        return (decode_line, self._usual) if self.structured else None
+
+    def _usual(self, line: Line, events: list[TranscriptEvent]) -> bool:
+        # Not by isinstance, which is slow to say no.
+        if type(line) is Update:
+            fragment = line.assistant_message_event
+            kind = fragment.type
+            if kind == "text_delta":
+                self._said += len(fragment.delta)
+                self._words.add(fragment.delta, events)
+            elif kind == "thinking_delta":
+                self._thought += len(fragment.delta)
+                self._thoughts.add(fragment.delta, events)
+            elif kind == "text_end":
+                events += self._words.flush()
+            elif kind == "thinking_end":
+                events += self._thoughts.flush()
+        elif type(line) is Begun:
+            self._said = self._thought = 0
+            events += self._flush_words()
+        elif type(line) is Called:
+            if not line.tool_call_id or not line.tool_name:
+                return False
+            events += self._start(line.tool_call_id, line.tool_name, line.args)
+        else:
+            return type(line) is Progress
+        return True
+
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
         kind = value.get("type")
@@ -226,12 +256,15 @@ class PiAdapter(JsonAdapter):
         call = get_str(value, "toolCallId")
         if call is None:
             return [meta.unknown(value)]
+        arguments = value.get("args")
+        name = get_str(value, "toolName") or "tool"
+        return self._start(call, name, arguments if isinstance(arguments, dict) else None)
+
+    def _start(self, call: str, name: str, arguments: dict[str, Any] | None) -> list[TranscriptEvent]:
         if call in self._tools or call in self._finished:
             return []
-        name = get_str(value, "toolName") or "tool"
         self._tools[call] = name
-        arguments = value.get("args")
-        return [ToolStart(ToolCall(call, name, arguments if isinstance(arguments, dict) else None))]
+        return [ToolStart(ToolCall(call, name, arguments))]
 
     def _tool_end(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         """The end of a call; the message with its result comes after it and is one more copy."""
