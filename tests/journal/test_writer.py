@@ -14,6 +14,7 @@ import pytest
 from ralph.errors import RunError
 from ralph.journal.layout import StatePaths
 from ralph.journal.writer import JournalWriter, RawFile, new_run_id, prepare_state
+from ralph.masking.masker import Masker
 from ralph.transcripts.events import Meta, Tag, Text
 
 if TYPE_CHECKING:
@@ -251,3 +252,17 @@ def test_of_a_run_that_could_not_begin_nothing_is_left(tmp_path: Path) -> None:
         begin(state, "r2", "x")
     assert [p.name for p in state.runs.iterdir()] == ["r1"]
     assert not state.latest.is_symlink()
+
+
+def test_what_is_masked_afterwards_is_masked_under_its_second_name_too(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    masker = Masker({"s3cr3t-value-1234": "KEY"})
+    with JournalWriter(prepare_state(tmp_path), "1", masker=masker, redact_raw=True) as journal:
+        prompt, *raw = journal.begin_iteration(1, b"use s3cr3t-value-1234\n")
+        for file in raw:
+            file.close()
+        names = list((tmp_path / ".git" / "ralph").rglob("prompt.md"))
+        assert [name.read_bytes() for name in names] == [b"use s3cr3t-value-1234\n"]
+        journal.end_iteration(1)
+        assert b"s3cr3t" not in prompt.read_bytes()
+        assert b"s3cr3t" not in names[0].read_bytes()

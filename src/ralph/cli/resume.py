@@ -11,7 +11,9 @@ from ralph import trust
 from ralph.config.settings import BY_NAME, HOSTED
 from ralph.errors import UsageError
 from ralph.journal import reader
+from ralph.journal.layout import StatePaths
 from ralph.journal.seal import is_ours
+from ralph.journal.spare import recover
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +42,7 @@ class Recalled(msgspec.Struct, frozen=True):
 
 def recall(workdir: Path, name: str, flags: dict[str, Any], config_file: str | None) -> Recalled:
     """What was typed or set then is said again, under what is said now; files are read anew."""
+    recover(StatePaths(workdir))
     state = reader.find_state(workdir)
     try:
         paths = reader.find_run(state, name)

@@ -201,6 +201,7 @@ def execute(
     from ralph import git, trust
     from ralph.journal.alive import directory_lock, take_over_dead
     from ralph.journal.requests import Requests
+    from ralph.journal.spare import recover
     from ralph.journal.writer import JournalWriter, new_run_id, prepare_state
     from ralph.loop.run import Loop
     from ralph.masking.plan import masker_of
@@ -214,6 +215,7 @@ def execute(
     trust.require(trust.items(plan.resolved, plan.workdir))
     working_directory(str(plan.workdir))  # what has vanished meanwhile must not be made anew by our own files
     state = prepare_state(plan.workdir)
+    recovered = recover(state)
     run_id = past.run_id if past else new_run_id(time.time())
     with (
         directory_lock(state, exclusive=settings.exclusive) as lock,
@@ -244,6 +246,8 @@ def execute(
                     loop.note(f"warning: {warning}")
                 if source.absent:
                     loop.note(NO_PROMPT)
+                for name in recovered:
+                    loop.note(f"the record of run {name}, which died, had been deleted; it is there again")
                 for dead in take_over_dead(state):
                     loop.note(dead)
                 return loop.go()

@@ -116,6 +116,20 @@ class Requests:
             raise _cannot(self._root, error) from None
         return self.bell
 
+    def gone(self) -> bool:
+        return not self._notes.is_dir()
+
+    def put_back(self, stop: Stop | None, pause: Pause | None, notes: list[Note]) -> None:
+        """What is known to have been asked, after the folder was deleted."""
+        try:
+            self._notes.mkdir(parents=True, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise _cannot(self._root, error) from None
+        known = {self._stop: stop, self._pause: pause} | {self._notes / note.name: note.text for note in notes}
+        for path, text in known.items():
+            if text is not None and not path.exists():
+                self._put(path, text)
+
     def stop(self) -> Stop | None:
         return _word(self._stop, Stop)
 

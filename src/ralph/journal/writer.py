@@ -17,7 +17,9 @@ from ralph.errors import RalphError, RunError
 from ralph.files import leads_out, repository
 from ralph.journal.layout import RunPaths, StatePaths
 from ralph.journal.lock import RunLock
+from ralph.journal.requests import Requests
 from ralph.journal.seal import sealed
+from ralph.journal.spare import Spare
 from ralph.masking.events import EventMasker
 from ralph.masking.masker import Masker
 from ralph.masking.stream import ByteMasker
@@ -158,6 +160,11 @@ class JournalWriter:
         self.lock.claim(self.paths.run_id)
         self._events = Appender(self.paths.events)
         self._point_here(self._state)
+        self._spare = Spare(self.paths, self._state)
+        try:
+            self._spare.keep_all()
+        except OSError as error:
+            raise _journal_error(self.paths.root, error) from None
 
     def __enter__(self) -> Self:
         return self
@@ -166,6 +173,7 @@ class JournalWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._events.close()
+        self._spare.drop()
         self.lock.__exit__(kind, error, trace)
         if isinstance(error, RalphError):
             self._discard()
@@ -192,12 +200,14 @@ class JournalWriter:
             whole = sealed(self.paths, whole)
         body = msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
         _put_whole(self.paths.run_json, body)
+        self._spare.keep(self.paths.run_json)
 
     def write_baseline(self, snapshot: Any) -> None:
         """The tree before the run; names of files need not be UTF-8, which only the slower encoder can write."""
         import json
 
         _put_whole(self.paths.baseline, json.dumps(msgspec.to_builtins(snapshot)).encode("ascii"))
+        self._spare.keep(self.paths.baseline)
 
     def at(self, iteration: int) -> None:
         """The iteration to which the next events belong."""
@@ -247,9 +257,13 @@ class JournalWriter:
         except OSError as error:
             raise _journal_error(folder, error) from None
         out, err = folder / "stdout.raw", folder / "stderr.raw"
+        raw: tuple[Appender, Appender]
         if self._redact:
-            return prompt_file, RedactedAppender(out, self.masker), RedactedAppender(err, self.masker)
-        return prompt_file, RawFile(out), RawFile(err)
+            raw = RedactedAppender(out, self.masker), RedactedAppender(err, self.masker)
+        else:
+            raw = RawFile(out), RawFile(err)
+        self._spare.keep(prompt_file, out, err, Requests(self.paths).bell)
+        return prompt_file, *raw
 
     @property
     def redacts(self) -> bool:
@@ -259,16 +273,33 @@ class JournalWriter:
     def end_iteration(self, number: int) -> None:
         """Masks what had to be exact for as long as the agent was at work: its prompt, what a convention's own
         code has written."""
-        if not self._redact:
-            return
         folder = self.paths.iteration(number)
         for path in (*sorted(folder.glob("*")), *self.paths.root.glob("*.log")):
-            if path.suffix == ".raw" or path.is_symlink() or not path.is_file():
+            if path.is_symlink() or not path.is_file():
                 continue
-            try:
-                _redact(path, ByteMasker(self.masker))
-            except OSError as error:
-                raise _journal_error(path, error) from None
+            if self._redact and path.suffix != ".raw":
+                try:
+                    _redact(path, ByteMasker(self.masker))
+                except OSError as error:
+                    raise _journal_error(path, error) from None
+            self._spare.keep(path)
+
+    def put_back(self) -> bool:
+        """Whether the run's files had been deleted, or put aside and copied back, and are there again."""
+        try:
+            if os.path.samestat(self.paths.events.lstat(), os.fstat(self._events.fileno())):
+                return False
+        except OSError:
+            pass  # it is gone
+        if not self._state.workdir.is_dir():
+            return False
+        if not self._spare.put_back():
+            return False
+        with suppress(OSError):  # it may have been empty
+            (self.paths.root / "iterations").mkdir(mode=0o700, exist_ok=True)
+        with suppress(RunError):  # a convenience
+            self._point_here(self._state)
+        return True
 
     def _point_here(self, state: StatePaths) -> None:
         try:

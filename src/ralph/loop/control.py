@@ -78,6 +78,8 @@ class Control:
     # -- seeing
 
     def look(self) -> None:
+        if self._requests.gone():
+            return  # somebody has deleted the run's folder: nobody has called anything off
         stop, self._stop = self._stop, self._requests.stop()
         if self._stop is not None and self._stop is not stop and self._working:
             self._say(
@@ -100,6 +102,10 @@ class Control:
         if new or gone:
             events: list[TranscriptEvent] = [report.steer("arrived", note.text) for note in new]
             self._emit([*events, *(report.steer("dropped", note.text) for note in gone)])
+
+    def put_back(self) -> None:
+        """After the run's folder was deleted: what had been asked, as far as it was seen."""
+        self._requests.put_back(self._stop, self._pause, list(self._waiting.values()))
 
     @property
     def pausing(self) -> bool:

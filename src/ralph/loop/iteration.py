@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 #: How much of the notes is tried to get through where an agent takes its prompt as an argument, in characters.
 _NOTES_CUT = (20_000, 2_000, 0)
+#: An agent or a check deletes all that git does not know, to see whether a fresh checkout works.
+PUT_BACK = "the record of this run had been deleted (by git clean?); it is there again"
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -96,6 +98,7 @@ class Iterations:
         ticket = sessions.next()
         text = self._whole_prompt(launcher.render(base) if launcher else base, ticket)
         before = progress.take(plan.workdir)
+        self._put_back()
         prompt_file, *raw = self._journal.begin_iteration(state.iteration, text.encode("utf-8", "surrogateescape"))
         start = report.iteration_start(
             state.iteration, self._telling.maximum, text, self._prompt.shown, plan, relief=self._crew.turn > 0
@@ -122,6 +125,7 @@ class Iterations:
             ended = self._supervisor.run(command, recorder, self._crew.deadlines)
         finally:
             recorder.finish()
+        self._put_back()
         if launcher:
             recorder.add(launcher.finish(prompt_file.parent, ended, seen))
         self._journal.end_iteration(state.iteration)
@@ -142,6 +146,12 @@ class Iterations:
             self._telling.note(advice)
         changes = progress.compare(before, progress.take(plan.workdir))
         return Finished(state.iteration, verdict, ended, seen, changes, adapter.capabilities)
+
+    def _put_back(self) -> None:
+        """The record of the run, if the agent or a check has deleted it with all that git does not know."""
+        if self._journal.put_back():
+            self._control.put_back()
+            self._telling.note(PUT_BACK)
 
     def _read_prompt(self) -> str | None:
         """Again each time. An editor may be saving it: a moment's absence is forgiven. None: the run was stopped."""

@@ -16,7 +16,7 @@ from ralph.loop.control import STOPPED, Control
 from ralph.loop.crew import Crew, standing
 from ralph.loop.decide import EXIT_CODES, PAUSED, End, Facts, Policy, Step, decide, is_failure, too_late
 from ralph.loop.gates import Gates
-from ralph.loop.iteration import Iterations
+from ralph.loop.iteration import PUT_BACK, Iterations
 from ralph.loop.judge import Outcome
 from ralph.loop.limits import Limits, used_up
 from ralph.loop.observe import add_usage
@@ -265,6 +265,8 @@ class Loop:
 
     def _end(self, step: Step) -> int:
         assert step.end is not None
+        if self.journal.put_back():
+            self.note(PUT_BACK)
         changes = (
             progress.compare(self.gates.first, progress.take(self.plan.workdir)) if self.plan.workdir.is_dir() else None
         )

@@ -1,0 +1,119 @@
+"""The record of a run outlives an agent, or a check, that deletes all that git does not know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from processes import eventually
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from going import Going
+
+    Ralph = Callable[..., subprocess.CompletedProcess[str]]
+    Start = Callable[..., Going]
+
+MARK = "<promise>COMPLETE</promise>"
+TOLD = "it is there again"
+SECOND = "[ $RALPH_ITERATION = 2 ] &&"
+#: The stash needs a name for its author.
+GIT = "git -c user.name=a -c user.email=a@b.c"
+
+
+@pytest.mark.parametrize(
+    "deletes",
+    [
+        "git clean -qfdx",
+        "rm -rf .ralph",
+        "rm -rf .ralph/runs/*/iterations .ralph/runs/*/events.jsonl",
+        f"{GIT} stash -qa",
+        f"{GIT} stash -qa && {GIT} stash pop -q",
+    ],
+)
+def test_a_run_goes_on_and_its_record_is_whole(start: Start, repo: Path, deletes: str) -> None:
+    done = f"[ $RALPH_ITERATION = 3 ] && echo '{MARK}'"
+    run = start(f"echo said-$RALPH_ITERATION; {SECOND} {deletes}; {done}; exit 0", "5")
+    code, output = run.ended()
+    assert (code, output.count(TOLD)) == (0, 1)
+    assert run.outcomes == ["ok", "ok", "ok"]
+    for number in (1, 2, 3):
+        raw = run.root / "iterations" / f"{number:04d}" / "stdout.raw"
+        assert raw.read_text().startswith(f"said-{number}\n")
+        assert run.prompt(number) == "Do the work.\n"
+    assert (run.root / "run.json").is_file()
+    assert (repo / ".ralph" / "latest").resolve() == run.root.resolve()
+    assert (repo / ".ralph" / ".gitignore").read_text() == "*\n"
+    assert not (repo / ".git" / "ralph").exists()  # from now on the user may delete it for good
+
+
+def test_a_check_may_delete_it_as_well(start: Start, repo: Path) -> None:
+    # The check is tried before the first iteration, too.
+    run = start(f"echo '{MARK}'", "3", "--verify", "git clean -qfdx")
+    code, output = run.ended()
+    assert (code, output.count(TOLD)) == (0, 2)
+    assert run.outcomes == ["ok"]
+    assert run.end["end"] == "complete"
+
+
+def test_what_was_asked_of_the_run_is_not_forgotten(ralph: Ralph, start: Start, repo: Path) -> None:
+    run = start(
+        "echo at-$RALPH_ITERATION; while [ ! -e .git/go ]; do sleep 0.05; done; git clean -qfdx; sleep 1.5", "2"
+    )
+    run.says("at-1")
+    ralph("steer", "mind the gap")
+    run.reaches("steer", 1)
+    (repo / ".git" / "go").touch()
+    assert run.ended()[0] == 2
+    assert run.prompt(2) == "<user-notes>\nmind the gap\n</user-notes>\n\nDo the work.\n"
+    assert [note["state"] for note in run.metas("steer")] == ["arrived", "read"]
+
+
+def test_it_can_be_stopped_from_another_terminal_afterwards(ralph: Ralph, start: Start, repo: Path) -> None:
+    run = start("echo at-$RALPH_ITERATION; [ $RALPH_ITERATION = 1 ] && git clean -qfdx && exit 0; sleep 60", "3")
+    run.says("at-2")
+    assert ralph("stop", "--now").returncode == 0
+    assert run.ended()[0] == 130
+
+
+def test_a_second_run_is_still_kept_out(ralph: Ralph, start: Start, repo: Path) -> None:
+    run = start("echo at-$RALPH_ITERATION; [ $RALPH_ITERATION = 1 ] && git clean -qfdx && exit 0; sleep 60", "3")
+    run.says("at-2")
+    second = ralph("run", "-p", "x", "--agent-cmd", "true", "1")
+    assert (second.returncode, "a run is already going" in second.stderr) == (64, True)
+    run.close()
+
+
+def test_a_run_that_died_after_it_can_be_gone_on_with(ralph: Ralph, start: Start, repo: Path) -> None:
+    run = start("echo at-$RALPH_ITERATION; [ $RALPH_ITERATION = 2 ] && git clean -qfdx && sleep 60; exit 0", "3")
+    run.says("at-2")
+    assert eventually(lambda: not (repo / ".ralph").exists())
+    run.process.kill()
+    run.process.wait()
+    again = ralph("run", "--resume", "--agent-cmd", f"echo '{MARK}'")
+    assert again.returncode == 0, again.stderr
+    assert len(run.metas("run_resume")) == 1
+    for number in (1, 2):
+        assert (run.root / "iterations" / f"{number:04d}" / "stdout.raw").read_text() == f"at-{number}\n"
+    assert not (repo / ".git" / "ralph").exists()
+
+
+def test_two_directories_of_a_repository_are_kept_apart(ralph: Ralph, start: Start, repo: Path) -> None:
+    run = start("echo at-$RALPH_ITERATION; sleep 60", "3")
+    run.says("at-1")
+    run.kill()
+    other = repo / "sub" / "dir%2F"
+    other.mkdir(parents=True)
+    assert ralph("run", "-p", "x", "--agent-cmd", f"echo '{MARK}'", "1", cwd=other).returncode == 0
+    assert [p.name for p in (other / ".ralph" / "runs").iterdir()] != [run.run_id]
+    assert (run.root / "events.jsonl").is_file()
+
+
+def test_without_git_it_is_said_what_is_wrong(ralph: Ralph, tmp_path_factory: pytest.TempPathFactory) -> None:
+    bare = tmp_path_factory.mktemp("bare")
+    ended = ralph("run", "-p", "x", "--agent-cmd", "rm -rf .ralph", "2", cwd=bare)
+    assert (ended.returncode, "the journal cannot be written" in ended.stdout) == (1, True)
