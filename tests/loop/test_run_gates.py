@@ -94,6 +94,23 @@ def test_a_check_that_leaves_a_daemon_is_cleaned_up(run: Run, mark: str) -> None
     assert marked(mark) == {}
 
 
+def test_a_check_does_not_outlive_the_run(run: Run, mark: str) -> None:
+    """Between the claim and its end the run's time is over: it is not complete, and nothing is left."""
+    check = f"test ! -e .git/claimed || exec -a {mark} sleep 300"
+    ran = run(f"touch .git/claimed; {DONE}", "--verify", check, "--max-runtime", "3")
+    assert (ran.code, ran.end["end"], len(ran.iterations)) == (2, "limit", 1)
+    assert "run time" in ran.end["reason"]
+    assert ran.end["seconds"] < 60
+    assert not marked(mark)
+
+
+def test_neither_does_one_before_it_begins(run: Run, mark: str) -> None:
+    ran = run(DONE, "--verify", f"exec -a {mark} sleep 300", "--max-runtime", "1")
+    assert (ran.code, ran.end["end"], ran.iterations) == (2, "limit", [])
+    assert "run time" in ran.end["reason"]
+    assert not marked(mark)
+
+
 def test_a_check_gets_no_stdin_and_a_lot_of_its_output_is_cut_at_its_beginning(run: Run) -> None:
     ran = run(f"touch more; {DONE}", "1", "--verify", "cat; test ! -e more || { seq 100000; echo the-end; exit 1; }")
     tail = ran.metas("verify")[-1]["tail"]

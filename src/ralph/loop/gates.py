@@ -26,10 +26,13 @@ class Gates:
         supervisor: Supervisor,
         emit: Callable[[list[TranscriptEvent]], None],
         checking: Callable[[str, float], None],
+        until: Callable[[], float | None] = lambda: None,
         first: progress.Snapshot | None = None,
     ) -> None:
+        """`until` says when the run must end."""
         self._plan = plan
         self._checking = checking
+        self._until = until
         self._supervisor = supervisor
         self._emit = emit
         #: how the checks were before the run
@@ -43,7 +46,7 @@ class Gates:
         return self._plan.settings.verify
 
     def take_baseline(self) -> bool:
-        """Checks before the run: what fails now is not the agent's fault later. False: the user stopped it."""
+        """Checks before the run: what fails now is not the agent's fault later. False: they were stopped."""
         for command in self.commands:
             if command in self.baseline:
                 continue
@@ -111,6 +114,7 @@ class Gates:
             self._plan.env,
             timeout,
             lambda: self._checking(command, time.monotonic() - began),
+            self._until(),
         )
 
     def _changed_since_start(self) -> set[str]:

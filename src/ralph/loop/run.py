@@ -80,7 +80,7 @@ class Loop:
         state.calls = Calls(settings.max_calls_per_hour, state.calls.times)
         self.telling = telling = Telling(journal, screen, state, self.limits)
         self.crew = Crew(plan, state, journal.paths.run_id)
-        self.gates = Gates(plan, supervisor, telling.emit, telling.checking, past.first if past else None)
+        self.gates = Gates(plan, supervisor, telling.emit, telling.checking, self._latest, past.first if past else None)
         if past is not None:
             self.gates.baseline = past.baseline
             self.gates.notes = list(state.notes)
@@ -115,7 +115,7 @@ class Loop:
         try:
             step = self._go_on(self.past) if self.past else None
             if step is None and not self.gates.take_baseline():
-                step = self._stopped()
+                step = self._stopped() or Step(End.LIMIT, "the run time is used up: the checks took it all")
             gc.freeze()  # what is there now stays: looking through it for cycles would be most of the work
             while step is None:
                 self.control.wait(0)
@@ -153,6 +153,10 @@ class Loop:
             left = state.wait.until - time.time()
             return self._between(Step(None, "", msgspec.structs.replace(state.wait, seconds=left)))
         return self._between(Step(None, ""))
+
+    def _latest(self) -> float | None:
+        """When the run must end."""
+        return self.telling.started + self.limits.runtime if self.limits.runtime else None
 
     def _standing(self, wait: waits.Wait | None) -> Standing:
         """All that another process would need to go on from here."""

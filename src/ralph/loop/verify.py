@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -34,9 +35,10 @@ class Check(msgspec.Struct, frozen=True):
 class _Tail:
     """Keeps the end of a command's output, both streams together as they came."""
 
-    def __init__(self, on_tick: Callable[[], None]) -> None:
+    def __init__(self, on_tick: Callable[[], None], until: float | None) -> None:
         self.data = b""
         self.tick = on_tick
+        self._until = until
 
     def stdout(self, chunk: bytes) -> None:
         data = self.data + chunk
@@ -48,10 +50,11 @@ class _Tail:
     stderr = stdout
 
     def stop_reason(self) -> str | None:
-        return None
+        over = self._until is not None and time.monotonic() >= self._until
+        return "the run time is used up" if over else None
 
     def deadline(self) -> float | None:
-        return None
+        return self._until
 
     def finished(self) -> bool:
         return False
@@ -64,8 +67,10 @@ def run_check(
     env: dict[str, str],
     timeout: float | None,
     on_tick: Callable[[], None] = lambda: None,
+    until: float | None = None,
 ) -> Check:
-    tail = _Tail(on_tick)
+    """`until` is when the run itself must end."""
+    tail = _Tail(on_tick, until)
     shell = shutil.which("bash") or "sh"
     ended = supervisor.run(Command([shell, "-c", command], env, workdir), tail, Deadlines(wall=timeout, grace=2.0))
     return Check(
