@@ -11,7 +11,7 @@ os.environ["COLUMNS"] = "80"
 
 import click
 
-from ralph.cli import ralph
+from ralph.cli.group import ralph
 from ralph.config.durations import format_duration
 from ralph.config.settings import FIELDS, OPTIONS, default, is_duration
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import os
 import time
-from hashlib import sha256
 from pathlib import Path
 
 import msgspec
 
 from ralph.errors import RunError
 from ralph.folders import user_config_dir
+
+try:  # as `random` does: hashlib would load all of OpenSSL, which takes a twentieth of a start
+    from _sha2 import sha256  # type: ignore[import-not-found, unused-ignore]
+except ImportError:
+    try:
+        from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore] # its name in Python 3.11
+    except ImportError:
+        from hashlib import sha256
 
 
 class Record(msgspec.Struct):
@@ -26,7 +33,7 @@ def folder() -> Path:
 
 
 def _path(root: Path) -> Path:
-    return folder() / f"{sha256(os.fsencode(root)).hexdigest()[:32]}.json"
+    return folder() / f"{digest(os.fsencode(root))[:32]}.json"
 
 
 def load(root: Path) -> Record:
@@ -80,4 +87,5 @@ def forget(root: Path) -> bool:
 
 
 def digest(data: bytes) -> str:
-    return sha256(data).hexdigest()
+    text: str = sha256(data).hexdigest()
+    return text

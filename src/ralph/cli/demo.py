@@ -13,7 +13,7 @@ import click
 
 from ralph import trust
 from ralph.cli.echo import echo
-from ralph.cli.run import run_command
+from ralph.cli.run import run
 from ralph.config.settings import Ui
 from ralph.errors import RunError
 from ralph.testing import demo_project
@@ -34,8 +34,7 @@ _KEPT = ("RALPH_UI", "RALPH_DEBUG", FAST)
 @click.option("--dir", "folder", metavar="DIR", help="Make it here; an earlier demo is replaced [default: a new one].")
 @click.option("--fast", is_flag=True, help="Without the pauses that let you read along.")
 @click.option("--ui", metavar="KIND", help="What the screen shows: auto, rich, plain, json or quiet.")
-@click.pass_context
-def demo_command(ctx: click.Context, folder: str | None, fast: bool, ui: str | None) -> int:
+def demo_command(folder: str | None, fast: bool, ui: str | None) -> int:
     """Watch a loop finish a small task list in a throw-away git repository, without any agent, key or network."""
     demo_project.need_git()
     if folder is None:
@@ -54,7 +53,7 @@ def demo_command(ctx: click.Context, folder: str | None, fast: bool, ui: str | N
     loud = ui != Ui.QUIET
     if loud:
         echo(_INTRO, err=True)
-    code: int = ctx.invoke(run_command, cwd=str(workdir), agent="demo", ui=ui, trust=True)
+    code = run({"cwd": str(workdir), "agent": "demo"} | ({"ui": ui} if ui is not None else {}), trust=True)
     echo(_afterwards(workdir, code) if loud else f"The demo is in {workdir}", err=True)
     return code
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
-import click
 import msgspec
 
 from ralph.ui.safe import escaped_json, safe
@@ -12,7 +12,7 @@ from ralph.ui.safe import escaped_json, safe
 
 def echo(text: object = "", *, err: bool = False) -> None:
     """Lines of text."""
-    click.echo("\n".join(safe(line) for line in str(text).split("\n")), err=err)
+    _write("\n".join(safe(line) for line in str(text).split("\n")), err=err)
 
 
 def echo_json(value: Any, *, indent: int | None = None) -> None:
@@ -20,4 +20,15 @@ def echo_json(value: Any, *, indent: int | None = None) -> None:
     from ralph.transcripts.events import replace_surrogates
 
     data = msgspec.json.encode(replace_surrogates(msgspec.to_builtins(value)))
-    click.echo(escaped_json(data if indent is None else msgspec.json.format(data, indent=indent)).decode())
+    _write(escaped_json(data if indent is None else msgspec.json.format(data, indent=indent)).decode())
+
+
+def _write(text: str, *, err: bool = False) -> None:
+    stream = sys.stderr if err else sys.stdout
+    if (stream.encoding or "").lower() in ("ascii", "us-ascii", "ansi_x3.4-1968"):
+        import click  # it knows how to write to a stream that says that it takes no more than that
+
+        click.echo(text, err=err)
+        return
+    stream.write(f"{text}\n")
+    stream.flush()

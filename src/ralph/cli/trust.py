@@ -1,8 +1,7 @@
-"""`ralph trust`, and the question that `ralph run` asks."""
+"""`ralph trust`."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,6 @@ import click
 
 from ralph import trust
 from ralph.cli.echo import echo
-from ralph.errors import RunError
 
 if TYPE_CHECKING:
     from ralph.trust import Item
@@ -98,23 +96,3 @@ def _remove(workdir: Path) -> int:
         or f"Nothing was trusted in {workdir}."
     )
     return 0
-
-
-def ask(wanted: list[Item]) -> None:
-    """Comes back if all of it may be run: it was allowed, or is allowed now, at the terminal."""
-    missing = trust.untrusted(wanted)
-    if not missing:
-        return
-    if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise trust.TrustError(trust.refusal(missing))
-    echo(f"This repository would {trust.what_for(missing)}:", err=True)
-    echo("\n".join(trust.listed(missing)), err=True)
-    if not click.confirm("Do you trust it, as it is now?", default=False, err=True):
-        raise trust.TrustError("not trusted: nothing was run")
-    try:
-        trust.remember(missing)
-    except RunError as error:
-        echo(f"ralph: {error}", err=True)
-        import os
-
-        os.environ[trust.VARIABLE] = "1"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 #: A longer line is cut on the screen; the journal has it whole.
 MAX_SHOWN = 4000
-_UNSAFE = re.compile(
-    r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
+_UNSAFE = r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 #: The same in UTF-8, as far as JSON lets it stand: DEL, C1, and what turns the direction of text.
-_UNSAFE_JSON = re.compile(rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]")
+_UNSAFE_JSON = rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
 
 
 def safe(text: str) -> str:
@@ -19,12 +18,25 @@ def safe(text: str) -> str:
         text = f"{text[:MAX_SHOWN]} … ({len(text):,} characters; all of it is in the journal)"
     if text.isprintable():
         return text
-    return _UNSAFE.sub(_visible, text.replace("\t", "    "))
+    return _unsafe().sub(_visible, text.replace("\t", "    "))
 
 
 def escaped_json(data: bytes) -> bytes:
     """The same JSON, without a byte that a terminal would obey."""
-    return _UNSAFE_JSON.sub(lambda found: b"\\u%04x" % ord(found.group().decode()), data)
+    return _unsafe_json().sub(lambda found: b"\\u%04x" % ord(found.group().decode()), data)
+
+
+# Compiled where there is something to search: a start need not wait for it.
+
+
+@cache
+def _unsafe() -> re.Pattern[str]:
+    return re.compile(_UNSAFE)
+
+
+@cache
+def _unsafe_json() -> re.Pattern[bytes]:
+    return re.compile(_UNSAFE_JSON)
 
 
 def _visible(found: re.Match[str]) -> str:

@@ -1,0 +1,78 @@
+"""What a start does without: a module that it does not need makes every start slower."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+#: Each takes a millisecond or more. `click`: for help and mistakes. `ruamel`: for a file. `inspect`: comes with click
+#: and typing_extensions. `_hashlib`: all of OpenSSL. `tomllib`: for an agent's file. `json`: for secrets.
+UNNEEDED = {
+    "asyncio", "click", "concurrent", "difflib", "email", "gettext", "_hashlib", "http", "importlib.metadata",
+    "inspect", "json", "logging", "ruamel", "shutil", "socket", "sqlite3", "ssl", "subprocess", "tempfile", "tomllib",
+    "typing_extensions", "xml",
+    "ralph.cli.group", "ralph.journal.writer", "ralph.loop", "ralph.masking.events", "ralph.runners",
+    "ralph.transcripts.events", "ralph.ui.screen",
+}  # fmt: skip
+
+#: The command itself, and what it has imported in the end, on stderr.
+START = """
+import sys
+from ralph.__main__ import main
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+def imported(folder: Path, *arguments: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", START, *arguments], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Nothing is run. This is what `ralph run` would do:" in done.stdout
+    return set(done.stderr.split())
+
+
+@pytest.fixture
+def before() -> set[str]:
+    """What Python and its environment import themselves, at every start."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+def test_a_dry_run_by_flags_alone(tmp_path: Path, before: set[str]) -> None:
+    found = imported(tmp_path, "run", "--dry-run", "-p", "Fix the tests", "--agent-cmd", "true")
+    assert "msgspec" in found  # or nothing was looked at
+    assert not (found - before) & UNNEEDED
+
+
+def test_a_dry_run_with_a_file(tmp_path: Path, before: set[str]) -> None:
+    """Whose commands are compared with what the user allowed."""
+    (tmp_path / "ralph.yml").write_text("agent: custom\nprompt_mode: stdin\ncommand: 'true'\nverify: 'true'\n")
+    found = imported(tmp_path, "run", "--dry-run", "-p", "Fix the tests")
+    assert "ruamel.yaml" in found
+    assert not (found - before) & (UNNEEDED - {"ruamel"})
+
+
+def test_who_needs_typing_extensions_gets_them(tmp_path: Path) -> None:
+    """msgspec goes without, the rest of the process does not."""
+    pytest.importorskip("typing_extensions")
+    script = (
+        "from ralph.__main__ import import_msgspec; import_msgspec(); import sys\n"
+        "assert 'msgspec' in sys.modules and 'typing_extensions' not in sys.modules\n"
+        "import typing_extensions, msgspec\n"
+        "Point = typing_extensions.TypedDict('Point', {'x': typing_extensions.Required[int]})\n"
+        "assert msgspec.json.decode(b'{\"x\": 1}', type=Point) == {'x': 1}\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
