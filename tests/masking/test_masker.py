@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from masking.keys import KEYS, ORDINARY, PEM, PEM_BODY
+from ralph.masking import formats
 from ralph.masking.masker import Masker, for_environment
 
 VALUE = 'tr0ub4dor&3/"quoted"\\x'
@@ -80,3 +83,14 @@ def test_what_was_cut_short_is_known_by_its_larger_part() -> None:
     masker = Masker({"c0rrect-h0rse-b4ttery": "X"})
     assert masker.text("refused: c0rrect-h0rse") == "refused: [masked:X]"
     assert masker.text("refused: c0rrect") == "refused: c0rrect"
+
+
+@pytest.mark.parametrize("form", formats.FORMATS, ids=lambda form: form.needs[0])
+@given(data=st.data())
+@settings(max_examples=20)
+def test_a_form_is_looked_for_only_where_something_stands_that_all_such_keys_have(
+    form: formats.Format, data: st.DataObject
+) -> None:
+    text = data.draw(st.from_regex(form.whole))
+    assert any(need in text for need in form.needs)
+    assert "[masked:key]" in Masker().text(text)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 _CUT = 4
 _REMEMBERED = 8
-#: What stands before a text of no characters.
-_EMPTY = b't":"'
 
 
 class EventMasker:
@@ -29,10 +27,11 @@ class EventMasker:
     def __init__(self, masker: Masker) -> None:
         self._masker = masker
         self._on = masker.on
+        known = {form for value in masker.secrets for form in forms(value)}
         # As JSON has them; without their first characters, which may have come with an event before.
-        whole = {msgspec.json.encode(form)[1:-1] for value in masker.secrets for form in forms(value)}
+        whole = {msgspec.json.encode(form)[1:-1] for form in known}
         self._needles = [needle[min(_CUT - 1, len(needle) - 5) :] for needle in whole]
-        self._cuts = frozenset(needle[i : i + _CUT] for needle in whole for i in range(len(needle) - _CUT))
+        self._cuts = frozenset(form[i : i + _CUT] for form in known for i in range(len(form) - _CUT))
         self._pieces = False
         self._joiner = Joiner(masker.finder, lambda event: masked_event(masker, event))
         self._before: deque[list[TranscriptEvent]] = deque(maxlen=_REMEMBERED)
@@ -78,16 +77,13 @@ class EventMasker:
         for needle in self._needles:
             if needle in lines:
                 return True
-        return self._pieces and self._may_be_cut(lines)
+        return self._pieces and self._may_be_cut(events)
 
-    def _may_be_cut(self, lines: bytes) -> bool:
-        """Whether a text ends within what could be a secret that is known by its value, or is a scrap: the text is
-        what a line of JSON ends with."""
-        texts = lines.split(b'"}\n')
-        texts.pop()  # behind the last one
-        ends = {text[-_CUT:] for text in texts}
-        ends.discard(_EMPTY)
-        return not ends.isdisjoint(self._cuts) or b'"' in b"".join(ends)
+    def _may_be_cut(self, events: list[TranscriptEvent]) -> bool:
+        """Whether a text ends within what could be a secret that is known by its value, or is a scrap."""
+        ends = {event.text[-_CUT:] for event in events if type(event) is Text or type(event) is ToolOutput}
+        ends.discard("")
+        return not ends.isdisjoint(self._cuts) or min(map(len, ends), default=_CUT) < _CUT
 
     def _masked(self, event: TranscriptEvent) -> TranscriptEvent:
         key = key_of(event)

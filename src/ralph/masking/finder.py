@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING, AnyStr, Generic
@@ -40,8 +39,31 @@ def forms(value: str) -> list[str]:
 
 
 def _escaped(text: str) -> list[str]:
+    import json  # most environments hold no secret
+
     plain = [json.dumps(text, ensure_ascii=only)[1:-1] for only in (True, False)]
     return [*plain, *(form.replace("/", "\\/") for form in plain)]
+
+
+class _Pattern(Generic[AnyStr]):
+    """One form of secrets. It is compiled for the first text that could hold one: all of them together would be a
+    good part of a start."""
+
+    def __init__(self, source: AnyStr, needs: tuple[AnyStr, ...], label: str, open_ended: bool) -> None:
+        self._source: AnyStr = source
+        self._needs: tuple[AnyStr, ...] = needs
+        self._label = label
+        self._open_ended = open_ended
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[AnyStr]:
+        return re.compile(self._source)
+
+    def spans(self, data: AnyStr) -> list[Span]:
+        if self._needs and not any(need in data for need in self._needs):
+            return []
+        found = self._compiled.finditer(data)
+        return [Span(m.start(), m.end(), self._label, self._open_ended) for m in found if m.end() > m.start()]
 
 
 class Finder(Generic[AnyStr]):
@@ -52,15 +74,19 @@ class Finder(Generic[AnyStr]):
         self._forms: list[AnyStr] = sorted(self._labels, key=len, reverse=True)
         joined = to("|").join(map(re.escape, self._forms))
         self._values: re.Pattern[AnyStr] | None = re.compile(joined) if self._forms else None
-        self._patterns: list[tuple[re.Pattern[AnyStr], str, bool]] = [
-            (re.compile(to(f.whole)), f.name, f.open_ended) for f in formats.FORMATS
+        known = [
+            *((f.whole, f.needs, f.name, f.open_ended) for f in formats.FORMATS),
+            (formats.BEARER, ("Bearer ",), "key", True),
+            (formats.PEM, ("-----BEGIN ",), "key", False),
         ]
-        self._patterns += [(re.compile(to(formats.BEARER)), "key", True), (re.compile(to(formats.PEM)), "key", False)]
-        self._patterns += [(re.compile(to(own)), "pattern", False) for own in patterns]
+        self._patterns: list[_Pattern[AnyStr]] = [
+            _Pattern(to(whole), tuple(map(to, needs)), label, open_ended) for whole, needs, label, open_ended in known
+        ]
+        self._patterns += [_Pattern(to(own), (), "pattern", open_ended=False) for own in patterns]
         self._to: Callable[[str], AnyStr] = to
         self._beginning: AnyStr = to("-----BEGIN ")
 
-    # Only streams need these three, and compiling them is a good part of a start.
+    # Only streams need these three.
 
     @cached_property
     def _begun(self) -> re.Pattern[AnyStr]:
@@ -80,10 +106,8 @@ class Finder(Generic[AnyStr]):
         found: list[Span] = []
         if self._values is not None and any(form in data for form in self._forms):
             found += [Span(m.start(), m.end(), self._labels[m.group()]) for m in self._values.finditer(data)]
-        for pattern, label, open_ended in self._patterns:
-            found += [
-                Span(m.start(), m.end(), label, open_ended) for m in pattern.finditer(data) if m.end() > m.start()
-            ]
+        for pattern in self._patterns:
+            found += pattern.spans(data)
         return merged(found)
 
     def unfinished(self, data: AnyStr, least: int = 1) -> int:

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_CREDENTIAL = re.compile(
-    r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|AUTH|PAT)(_|$)"
-    r"|(PASSWORD|PASSWD|TOKEN|SECRET|APIKEY)$",
-    re.IGNORECASE,
-)
+#: Parts of a name, between its underscores.
+_PARTS = frozenset(
+    {
+        "apikey", "key", "token", "secret", "password", "passwd", "pass", "passphrase", "credential", "credentials",
+        "auth", "pat",
+    }
+)  # fmt: skip
+_ENDS = ("password", "passwd", "token", "secret", "apikey")
 #: Names after which even a plain word is a secret.
-_ALWAYS_SECRET = re.compile(r"(PASSWORD|PASSWD|PASSPHRASE|SECRET)$", re.IGNORECASE)
-_WORD = re.compile(r"[a-z]+([-_ ][a-z]+)*|[A-Z][a-z]+")
-_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s@?#]*", re.IGNORECASE)
+_ALWAYS_SECRET = ("password", "passwd", "passphrase", "secret")
+_WORD = r"[a-z]+([-_ ][a-z]+)*|[A-Z][a-z]+"
+_URL = r"[A-Za-z][A-Za-z0-9+.-]*://[^\s@?#]*"
 _TRIVIAL = frozenset({"localhost", "disabled", "required", "127.0.0.1", "undefined"})
 #: Shorter ones are found everywhere, and are no secrets worth the name.
 SHORTEST = 8
@@ -29,7 +32,8 @@ _LONGEST_NUMBER = 19
 
 def looks_like_credential(name: str) -> bool:
     """By its name alone."""
-    return _CREDENTIAL.search(name) is not None
+    folded = name.casefold()
+    return folded.endswith(_ENDS) or not _PARTS.isdisjoint(folded.split("_"))
 
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
@@ -42,11 +46,11 @@ def is_trivial(name: str, value: str, user: str | None = None) -> bool:
     text = value.strip()
     if len(text) < SHORTEST or text.lower() in _TRIVIAL or text == user:
         return True
-    if _ALWAYS_SECRET.search(name):
+    if name.casefold().endswith(_ALWAYS_SECRET):
         return False
     if text.isdigit() and len(text) <= _LONGEST_NUMBER:
         return True
-    return _WORD.fullmatch(text) is not None or _URL.fullmatch(text) is not None or _is_path(text)
+    return bool(re.fullmatch(_WORD, text) or re.fullmatch(_URL, text)) or _is_path(text)
 
 
 def _is_path(text: str) -> bool:
