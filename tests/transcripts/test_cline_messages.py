@@ -93,3 +93,49 @@ def test_strange_fields_do_no_harm() -> None:
     )
     assert says(found) == []
     assert told["tools"]["started"] == 1
+
+
+def told_next(*results: tuple[str, str], ts: int = 9) -> dict[str, Any]:
+    """The request that follows commands, as 2.18 writes it."""
+    request = "\n\n".join(f"[execute_command for '{command}'] Result:\n{words}" for command, words in results)
+    return say("api_req_started", json.dumps({"request": request}), ts)
+
+
+def test_how_commands_ended_is_read_from_what_the_model_is_told() -> None:
+    good, bad = (
+        "Command executed successfully (exit code 0).\nOutput:\na",
+        "Command failed with exit code 3.\nOutput:\nb",
+    )
+    found, told = run(
+        STARTED,
+        say("command", "ls", 1),
+        ask("command_output", "a", 2),
+        say("command", "make test", 3),
+        ask("command_output", "b", 4),
+        say("command", "sleep 1", 5),
+        told_next(("ls", good), ("make test", bad)),
+        say("completion_result", "Done.", 10),
+    )
+    assert [(e.tool.id, e.text) for e in found if isinstance(e, ToolOutput)] == [("call-1", "a"), ("call-2", "b")]
+    assert told["tools"] == {"started": 3, "ok": 1, "fail": 1, "unknown": 1}
+
+
+def test_its_retries_are_told_with_their_cause_and_count_if_nothing_follows() -> None:
+    cause = json.dumps({"message": "429 Rate limit reached.", "status": 429, "code": "rate_limit_exceeded"})
+    retry = {"attempt": 1, "maxAttempts": 3, "delaySeconds": 2, "errorMessage": cause}
+    lines = (STARTED, say("error_retry", json.dumps(retry), 1), say("api_req_retried", "", 2))
+    found, told = run(*lines)
+    (again,) = [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == "retry"]
+    assert (again["message"], again["class"], again["attempt"], again["delay_ms"]) == (
+        "429 Rate limit reached.",
+        "rate_limited",
+        1,
+        2000,
+    )
+    assert told["outcome"] == "rate_limited"
+    assert run(*lines, say("completion_result", MARKER, 3))[1]["completed"]
+
+
+def test_a_task_that_was_broken_off_asks_no_question() -> None:
+    _, told = run(STARTED, say("text", "Working.", 1), ask("resume_task", "", 2))
+    assert (told["outcome"], told["why"]) == ("failed", "the task was broken off")

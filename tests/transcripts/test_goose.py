@@ -147,6 +147,7 @@ def test_the_banner_of_older_releases() -> None:
         ("Ran into this error trying to compact: no room", "context_exceeded"),
         ("Network error: Could not connect.\n\nPlease resend your message to try again.", "failed"),
         ("Unable to continue: Context limit still exceeded after compaction.", "context_exceeded"),
+        ("The model returned an empty response. Please resend your message to continue.", "empty"),
     ],
 )
 def test_an_error_in_the_agents_mouth_is_gooses(text: str, outcome: str, by: Any) -> None:
@@ -273,6 +274,11 @@ def test_errors_at_the_end_of_a_text_answer() -> None:
     assert verdict("I Ran into this error: 503.", *advice, MARKER)["completed"]
     turns = "I've reached the maximum number of actions I can do without user input. Would you like me to continue?"
     assert verdict("loop 2" + turns)["outcome"] == "failed"
+    nothing = "The model returned an empty response. Please resend your message to continue."
+    assert verdict(*BANNER, nothing)["outcome"] == "empty"
+    assert verdict("file.txt" + nothing)["outcome"] == "empty"
+    full = ["Ran into this error trying to compact: no room.", "", "Please try again or create a new session"]
+    assert verdict(*BANNER, *full)["outcome"] == "context_exceeded"
 
 
 def test_a_mode_that_asks_needs_a_person() -> None:

@@ -318,3 +318,25 @@ def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None
 def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
     found = events(*([HEADER] if structured else []), *lines)
     assert [e.text for e in found if isinstance(e, Text)] == lines
+
+
+def test_release_1_says_that_it_was_aborted_and_how_long_a_tool_took() -> None:
+    """Its docs/json.md: `agent_settled` has `aborted`, `tool_execution_end` has `durationMs`."""
+    good = [HEADER, START, message(words(MARKER)), end(willRetry=False)]
+    assert verdict(*good, {"type": "agent_settled", "aborted": False})["completed"]
+    stopped = verdict(*good, {"type": "agent_settled", "aborted": True})
+    assert (stopped["outcome"], stopped["completed"]) == ("failed", False)
+    call = {"toolCallId": "c-1", "toolName": "bash"}
+    result = {"content": [{"type": "text", "text": "done"}], "details": {}}
+    tool_end = {"type": "tool_execution_end", **call, "result": result, "isError": False, "durationMs": 12}
+    found = events(HEADER, START, {"type": "tool_execution_start", **call, "args": {}}, tool_end)
+    assert [e.tool.duration_ms for e in found if isinstance(e, ToolEnd)] == [12]
+
+
+def test_a_summary_that_is_tried_again_is_a_retry_and_no_end() -> None:
+    again = {"type": "summarization_retry_scheduled", "attempt": 1, "delayMs": 2000, "errorMessage": "529 overloaded"}
+    rest = [{"type": "summarization_retry_attempt_start"}, {"type": "summarization_retry_finished"}]
+    found = events(HEADER, START, again, *rest, message(words(MARKER)), end(willRetry=False), SETTLED)
+    assert [(r["class"], r["attempt"], r["delay_ms"]) for r in kinds(found, "retry")] == [("overloaded", 1, 2000)]
+    assert kinds(found, "unknown") == []
+    assert [r["ok"] for r in kinds(found, "result")] == [True]

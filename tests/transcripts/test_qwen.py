@@ -194,3 +194,34 @@ def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None
 def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
     found = events(*([INIT] if structured else []), *lines)
     assert [e.text for e in found if isinstance(e, Text)] == lines
+
+
+OLD = {
+    "response": f"Done.\n\n{MARKER}\n",
+    "stats": {
+        "models": {"m": {"tokens": {"prompt": 4150, "candidates": 222, "total": 4372, "cached": 2304, "thoughts": 0}}},
+        "tools": {"byName": {"run_shell_command": {"count": 2, "success": 1, "fail": 1}}},
+    },
+}
+
+
+def test_the_first_releases_print_geminis_document() -> None:
+    lines = json.dumps(OLD, indent=2).split("\n")
+    seen = verdict(*lines)
+    assert (seen["outcome"], seen["completed"]) == ("ok", True)
+    assert seen["tools"] == {"started": 2, "ok": 1, "fail": 1, "unknown": 0}
+    assert (seen["usage"]["prompt_tokens"], seen["usage"]["completion_tokens"]) == (4150, 222)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        ("401 Incorrect API key provided.", "auth"),
+        ("429 Rate limit reached.", "rate_limited"),
+        ("terminated", "failed"),
+    ],
+)
+def test_the_first_releases_tell_a_failure_only_on_stderr(error: str, outcome: str) -> None:
+    stderr = f"OpenAI API Streaming Error: {error}\nError when talking to API Full report available at: x.json"
+    assert verdict(*json.dumps({**OLD, "response": ""}, indent=2).split("\n"), stderr=stderr)["outcome"] == outcome
+    assert verdict("First I look", stderr=stderr)["outcome"] == outcome

@@ -73,7 +73,11 @@ class ClaudeLikeAdapter(UsualLines):
 
     def recognises(self, value: dict[str, Any]) -> bool:
         kind = value.get("type")
-        return isinstance(kind, str) and (kind in self.handlers or kind in _NOISE or "session_id" in value)
+        if not isinstance(kind, str):
+            return False
+        if "session_id" in value or "uuid" in value:
+            return True
+        return not self.spoken and (kind in self.handlers or kind in _NOISE)
 
     def on_object(self, value: dict[str, Any]) -> Events:
         kind = value.get("type")

@@ -10,6 +10,9 @@ from ralph.transcripts.meta import ErrorClass
 
 RETRY_ADVICE = "Please retry if you think this is a transient or recoverable error."
 RESEND_ADVICE = "Please resend your message to try again."
+NEW_ADVICE = "Please try again or create a new session"
+_ADVICE = (RETRY_ADVICE, RESEND_ADVICE, NEW_ADVICE)
+_EMPTY = "The model returned an empty response. Please resend your message to continue."
 #: Whole messages, which no model wrote. Newer releases name the model in each message of its own.
 _OWN = re.compile(
     r"Ran into this error(?: trying to compact)?: .*"
@@ -17,6 +20,8 @@ _OWN = re.compile(
     + r"|Ran into this error trying to compact: .*"
     + r"|.*"
     + re.escape(RESEND_ADVICE)
+    + "|"
+    + re.escape(_EMPTY)
     + r"|I've reached the maximum number of actions I can do without user input\. Would you like me to continue\?"
     + r"|The provider refused this request\..*Please start a new session to continue.*"
     + r"|(?:Error: )?Unable to (?:truncate messages|continue: Context limit|compact).*",
@@ -41,7 +46,7 @@ _BANNER = re.compile(
 #: A tool call in the text format: a rule, the tool's name, its arguments.
 TEXT_TOOL = re.compile(r"\s*(?:─{3}|▸ \S)")
 #: How a line begins that may be more than words: JSON, or goose's own.
-_NOT_WORDS = frozenset("{[ReIP")
+_NOT_WORDS = frozenset("{[ReIPT")
 
 
 def own_error(text: str, *, certain: bool) -> tuple[str, ErrorClass] | None:
@@ -61,7 +66,7 @@ def text_error(lines: list[str]) -> str | None:
     if not lines:
         return None
     *before, last = lines
-    if last in (RETRY_ADVICE, RESEND_ADVICE) and before:
+    if last in _ADVICE and before:
         for begin in ("Ran into this error", "Network error: "):
             front, found, rest = before[0].rpartition(begin)
             if found and (not front.endswith(" ") or front in ("error: ", "Error: ")):
@@ -69,12 +74,13 @@ def text_error(lines: list[str]) -> str | None:
     front, found, rest = last.rpartition(_TURNS)
     if found and rest.strip() == _TURNS_END and not front.endswith(" "):
         return found + rest
-    return None
+    # A tool's output may have begun the line.
+    return _EMPTY if last.endswith(_EMPTY) and not last.removesuffix(_EMPTY).endswith(" ") else None
 
 
 def is_own_line(line: str) -> bool:
     """A line of the text format that goose wrote, as far as one line tells."""
-    return line.startswith(("Ran into this error", "error: Ran into", _TURNS)) or line in (RETRY_ADVICE, RESEND_ADVICE)
+    return line.startswith(("Ran into this error", "error: Ran into", _TURNS, _EMPTY)) or line in _ADVICE
 
 
 def text_block(lines: list[str]) -> list[TranscriptEvent]:
@@ -95,6 +101,8 @@ def error_class(message: str) -> ErrorClass:
     """The class of an error in goose's own words."""
     if message.startswith(_TURNS):
         return ErrorClass.FAILED
+    if message == _EMPTY:
+        return ErrorClass.EMPTY
     if _APPROVAL.search(message):
         return ErrorClass.PERMISSION_DENIED
     if "No provider configured" in message:

@@ -42,6 +42,8 @@ class JsonAdapter(TranscriptAdapter):
         self._document: list[str] = []
         self._size = 0
         self._closing = ""
+        #: words came; where no JSON came before them, JSON after them may be more of them
+        self.spoken = False
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         """The events of one JSON object. Fields may be missing, of another type, or new."""
@@ -64,7 +66,10 @@ class JsonAdapter(TranscriptAdapter):
             return self._continue(line)
         first = line[:1]
         if first not in ("{", "["):
-            return self._escaped(line) if first == "\x1b" else self.on_text(line)
+            if first == "\x1b":
+                return self._escaped(line)
+            self.spoken = self.spoken or first.strip() != ""
+            return self.on_text(line)
         usual = self.usual()
         if usual is not None:
             decode, take = usual

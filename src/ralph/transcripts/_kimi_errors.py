@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 #: What kimi-cli prints when a run has failed, in any format.
 _OWN = re.compile(
+    r"kimi-cli is no longer maintained\b|"  # its last release (1.52) does nothing but say so
     r"Error code: \d{3}\b|LLM not set|LLM (?:model|provider) |Max number of steps reached: \d+|Interrupted by user$|"
     r"Unknown error: |Connection error\.|Request timed out\.|The API returned an empty response|[45]\d\d [A-Z_]{4,}"
 )
@@ -64,6 +65,8 @@ def told(lines: Iterable[str]) -> list[TranscriptEvent]:
 def fatal(message: str) -> list[TranscriptEvent]:
     # Kimi Code calls whatever goes wrong with a provider an API error, a broken connection as well.
     error_class = ErrorClass.AUTH if message.startswith("LLM not set") else classify(_API_ERROR.sub("", message))
+    if error_class is ErrorClass.FAILED and message.startswith("compaction."):
+        error_class = ErrorClass.CONTEXT_EXCEEDED  # it compacts only what has become too long
     return [*limit(message, error_class), meta.error(message, error_class)]
 
 

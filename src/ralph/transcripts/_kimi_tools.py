@@ -79,10 +79,8 @@ class KimiTools:
 def _status(name: str, output: str, *, code: bool) -> ToolStatus:
     if output[:8] == "<system>":
         return ToolStatus.FAIL if output.startswith("ERROR", 8) else ToolStatus.OK
-    if not code:
-        return ToolStatus.OK
     if name in _SHELLS:
-        # Looked for from the end: a search would try every line of a long output.
+        # Kimi Code, also before it told its version. From the end: a search would try every line of a long output.
         tail = output[-500:]
         if "Command " not in tail and "Session closed" not in tail:
             return ToolStatus.OK
@@ -90,7 +88,7 @@ def _status(name: str, output: str, *, code: bool) -> ToolStatus:
         last = tail.rfind("\n") + 1
         return ToolStatus.OK if _FAILED.match(tail, last) is None else ToolStatus.FAIL
     # Other tools of Kimi Code fail in words of their own.
-    return ToolStatus.OK if _DONE.match(output) else ToolStatus.UNKNOWN
+    return ToolStatus.OK if not code or _DONE.match(output) else ToolStatus.UNKNOWN
 
 
 def _input(arguments: Any) -> dict[str, Any] | None:

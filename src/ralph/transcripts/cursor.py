@@ -60,7 +60,7 @@ class CursorAdapter(JsonAdapter):
 
     def recognises(self, value: dict[str, Any]) -> bool:
         kind = value.get("type")
-        return isinstance(kind, str) and (kind in self._handlers or "session_id" in value)
+        return isinstance(kind, str) and ("session_id" in value or (kind in self._handlers and not self.spoken))
 
     def on_text(self, line: str) -> Events:
         line = strip_escapes(line)

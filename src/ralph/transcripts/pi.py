@@ -55,6 +55,8 @@ _QUIET = frozenset(
         "session_info_changed",
         "thinking_level_changed",
         "auto_retry_end",
+        "summarization_retry_attempt_start",
+        "summarization_retry_finished",
     }
 )
 
@@ -93,6 +95,7 @@ class PiAdapter(JsonAdapter):
             "agent_end": self._agent_end,
             "agent_settled": self._settled,
             "auto_retry_start": self._retry,
+            "summarization_retry_scheduled": self._summary_retry,
             "compaction_start": self._compaction,
             "compaction_end": self._compaction,
             "auto_compaction_start": self._compaction,
@@ -290,7 +293,7 @@ class PiAdapter(JsonAdapter):
                 status = ToolStatus.OK
             case _:
                 status = ToolStatus.UNKNOWN
-        events.append(ToolEnd(ToolResult(call, status, None, name)))
+        events.append(ToolEnd(ToolResult(call, status, get_count(value, "durationMs"), name)))
         return events
 
     # -- the run
@@ -329,6 +332,8 @@ class PiAdapter(JsonAdapter):
         if self._ended:
             return []
         self._ended = True
+        if value.get("aborted") is True and self._failure is None:  # since 1.x; the last answer may have been whole
+            self._stop, self._pending = "aborted", None
         result, self._pending = self._pending or self._verdict(), None
         limit = self._failure.limit() if self._failure is not None else []
         return [*self._flush_words(), *limit, result]
@@ -342,7 +347,12 @@ class PiAdapter(JsonAdapter):
         return meta.result(ok=False, reason=reason, error_class=ErrorClass.FAILED)
 
     def _retry(self, value: dict[str, Any]) -> list[TranscriptEvent]:
-        self._retrying = failure = explain(get_str(value, "errorMessage") or _BAD["error"])
+        self._retrying = explain(get_str(value, "errorMessage") or _BAD["error"])
+        return self._summary_retry(value)
+
+    def _summary_retry(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        """Of the context's summary, without which the run goes on or ends by words of its own."""
+        failure = explain(get_str(value, "errorMessage") or _BAD["error"])
         attempt, delay = get_count(value, "attempt"), get_count(value, "delayMs")
         return [meta.retry(failure.message, failure.error_class, attempt=attempt, delay_ms=delay)]
 

@@ -1,5 +1,7 @@
 """Qwen Code: stream-json (with and without partial messages), json (an array of the same objects), text.
 
+Its first releases (0.1) are still Gemini CLI, with its json: one object with the answer and the run's counts.
+
 The schema is Claude Code's, the errors are Gemini CLI's. After --resume the usage in `result` is the session's, not the
 run's; hidden requests are in it as well and in no message, so that the two cannot be told apart: it is taken as it is.
 """
@@ -14,7 +16,8 @@ from ralph.transcripts._claude_like import ClaudeLikeAdapter, Events, is_failure
 from ralph.transcripts._claude_tools import FAIL, OK
 from ralph.transcripts._gemini_errors import StderrReader, explain, split_api_error
 from ralph.transcripts._json import get_count, get_dict, get_int, get_str
-from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, UsageEvent
+from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, TranscriptEvent, UsageEvent
+from ralph.transcripts.gemini import GeminiAdapter
 from ralph.transcripts.meta import ErrorClass, Kind
 from ralph.transcripts.recent import RecentKeys
 
@@ -26,6 +29,8 @@ _NOISE = (
     "Retrying in ",
     "Operation cancelled.",
 )
+#: How the first releases say on stderr what their json leaves out.
+_PROVIDER_ERROR = re.compile(r"OpenAI API (?:Streaming )?Error: (.+)")
 _CUT = re.compile(r'\[?\{"type": ?"(?:system|stream_event|assistant|user|result)", ?"')
 _NOT_A_COMMAND = re.compile(r'The command "/\S+" is not supported in this mode\.')
 _EXIT = re.compile(r"^Command: .*^Exit Code: (?!0$)-?\d+$", re.MULTILINE | re.DOTALL)
@@ -41,6 +46,7 @@ class QwenAdapter(ClaudeLikeAdapter):
         #: why the CLI gave up, where only stderr says so
         self._fatal: tuple[str, ErrorClass] | None = None
         self._last_error = ""  # of a text output: its last line, if that is an error
+        self._provider_error = ""  # after which the first releases gave up
         self._retry_class: ErrorClass | None = None
         self._attempts = RecentKeys[int]()
         self._announced = False
@@ -61,12 +67,14 @@ class QwenAdapter(ClaudeLikeAdapter):
         return [Text(Tag.AI, line)]
 
     def _broken(self, line: str, reason: str) -> Events:
-        if _CUT.match(line):
+        if not self.spoken and _CUT.match(line):
             self.structured = True  # its JSON, cut in the first line: json has only one
         return super()._broken(line, reason)
 
     def feed_stderr(self, line: str) -> Events:
         events: Events = [Text(Tag.SYS, line)]
+        if found := _PROVIDER_ERROR.match(line):
+            self._provider_error = found.group(1)
         for event in self._stderr.feed(line):
             if isinstance(event, Meta):
                 events += self._told(event)
@@ -88,6 +96,7 @@ class QwenAdapter(ClaudeLikeAdapter):
                 self._fatal = (message, kind)
             case Kind.RETRY:
                 self._retry_class = kind
+                self._provider_error = ""
                 self.trouble = (message, kind)
                 attempt = get_count(event.meta, "attempt")
                 if attempt in self._attempts:
@@ -98,8 +107,9 @@ class QwenAdapter(ClaudeLikeAdapter):
     def flush(self) -> Events:
         self.trouble = self._fatal or self.trouble
         events = super().flush() + self._stderr.flush_held()
-        if self._last_error and not self.structured:
-            failure = explain(self._last_error)
+        last_error = self._last_error or self._provider_error
+        if last_error and not self.structured:
+            failure = explain(last_error)
             return [*events, meta.error(failure.message, failure.error_class), *failure.limit()]
         if not self.ended:
             usage = self.usage.result({}, self.model)  # limits and signals leave no result, but messages have counts
@@ -108,6 +118,22 @@ class QwenAdapter(ClaudeLikeAdapter):
         return events
 
     # -- objects
+
+    def recognises(self, value: dict[str, Any]) -> bool:
+        return _is_gemini_document(value) or super().recognises(value)
+
+    def on_object(self, value: dict[str, Any]) -> Events:
+        return self._gemini_document(value) if _is_gemini_document(value) else super().on_object(value)
+
+    def _gemini_document(self, value: dict[str, Any]) -> Events:
+        """Only stderr says that a run failed; it exits with 0."""
+        self.structured = self.ended = True
+        events = GeminiAdapter().on_object(value)
+        if value.get("error") or not self._provider_error:
+            return events
+        failure = explain(self._provider_error)
+        failed = meta.result(ok=False, reason=failure.message, error_class=failure.error_class)
+        return [*(e for e in events if not _is_result(e)), *failure.limit(), failed]
 
     def is_cli_error(self, fragment: str) -> bool:
         return fragment.startswith("[API Error: ")
@@ -175,6 +201,14 @@ class QwenAdapter(ClaudeLikeAdapter):
             return super().failure(value, text)
         failure = explain(message, get_str(error, "type"), get_int(error, "code"))
         return failure.message, failure.error_class
+
+
+def _is_gemini_document(value: dict[str, Any]) -> bool:
+    return "type" not in value and "stats" in value and ("response" in value or "error" in value)
+
+
+def _is_result(event: TranscriptEvent) -> bool:
+    return isinstance(event, Meta) and event.meta["kind"] == Kind.RESULT
 
 
 ADAPTER = QwenAdapter

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ralph.testing.model.exchange import Json
 
-#: claude, kimi · gemini, qwen · opencode, copilot, pi · codex today · codex before, goose · droid · cline
+#: claude, Kimi Code · gemini, qwen · opencode, copilot, pi · codex now · codex before, goose · droid · cline · kimi-cli
 SHELL_TOOLS = (
     "Bash",
     "run_shell_command",
@@ -25,9 +25,20 @@ SHELL_TOOLS = (
     "Execute",
     "run_commands",
     "execute_command",
+    "Shell",
 )
-#: claude, kimi · gemini, qwen · opencode, pi, goose · copilot · droid · cline
-WRITE_TOOLS = ("Write", "write_file", "write", "create", "Create", "editor", "create_file", "write_to_file")
+#: claude, Kimi Code · gemini, qwen · opencode, pi, goose · copilot · droid · cline · kimi-cli
+WRITE_TOOLS = (
+    "Write",
+    "write_file",
+    "write",
+    "create",
+    "Create",
+    "editor",
+    "create_file",
+    "write_to_file",
+    "WriteFile",
+)
 
 _COMMAND = ("command", "cmd", "commands")
 _PATH = ("file_path", "filePath", "path", "absolute_path")
