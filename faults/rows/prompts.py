@@ -74,10 +74,11 @@ def not_utf8(at: Place) -> None:
     at.prove("every byte", (at.side / "prompt").read_bytes() == data)
 
 
-@fault("the prompt file vanishes between iterations", "1 failed · ok; told")
+@fault("the prompt file vanishes between iterations", "2 limit · ok×2; told; given again")
 def vanishes(at: Place) -> None:
-    at.see(at.run(at.agent("say('here'); os.remove('PROMPT.md')"), "3").ended())
-    at.told("iteration 2 cannot start", "PROMPT.md does not exist")
+    at.see(at.run(at.agent(f"{_KEEPS}\nif ITERATION == 1: os.remove('PROMPT.md')"), "2").ended())
+    at.told("PROMPT.md is gone")
+    at.prove("given again", (at.side / "prompt").read_text() == "Do the next thing on the list.\n")
 
 
 @fault("the prompt file becomes a folder", "1 failed · ok; told")

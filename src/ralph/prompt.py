@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +46,10 @@ class PromptSource(msgspec.Struct, frozen=True):
     def absent(self) -> bool:
         """True if there is no prompt at all, and there need not be one."""
         return self.optional and self.path is not None and not self.path.exists()
+
+    @property
+    def gone(self) -> bool:
+        return self.path is not None and not os.path.lexists(self.path)
 
     def read(self) -> str:
         """The prompt now. UsageError if there is none."""

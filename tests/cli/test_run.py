@@ -137,11 +137,11 @@ def test_the_prompt_is_read_again_each_iteration(ralph: Ralph, repo: Path) -> No
     assert [recorded(repo, n).count(b"more") for n in (1, 2, 3)] == [0, 1, 2]
 
 
-def test_a_prompt_that_vanishes_ends_the_run_with_a_reason(ralph: Ralph) -> None:
-    result = ralph("run", "3", "--agent-cmd", "rm -f PROMPT.md; echo hi", "-P", "PROMPT.md")
+def test_a_prompt_that_cannot_be_read_any_more_ends_the_run_with_a_reason(ralph: Ralph) -> None:
+    result = ralph("run", "3", "--agent-cmd", "rm -f PROMPT.md; mkdir PROMPT.md; echo hi", "-P", "PROMPT.md")
     assert result.returncode == 1, result
     assert "Failed (exit code 1)" in result.stdout
-    assert "PROMPT.md does not exist" in result.stdout
+    assert "PROMPT.md cannot be read" in result.stdout
     assert "failed" in ralph("runs").stdout
 
 

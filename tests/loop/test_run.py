@@ -42,11 +42,18 @@ def test_a_prompt_of_3_megabytes_arrives(run: Run, repo: Path) -> None:
     assert (repo / ".git" / "got").read_text().strip() == "3000000"
 
 
-def test_a_prompt_that_vanishes_ends_the_run_with_a_reason(run: Run) -> None:
-    ran = run("rm PROMPT.md; echo x", "3")
-    assert ran.code == 1
-    assert "PROMPT.md" in ran.out + ran.err
-    assert len(ran.iterations) == 1
+def test_a_prompt_that_vanishes_is_given_again_and_it_is_said(run: Run) -> None:
+    """An agent that cleans up deletes what is not in git; that is no reason to end a night's run."""
+    ran = run("rm -f PROMPT.md; echo x", "3")
+    assert (ran.code, len(ran.iterations)) == (2, 3)
+    assert [ran.prompt(n) for n in (1, 2, 3)] == ["Do the work.\n"] * 3
+    assert (ran.out + ran.err).count("PROMPT.md is gone") == 2
+
+
+def test_one_that_is_emptied_ends_the_run_with_a_reason(run: Run) -> None:
+    ran = run(": > PROMPT.md; echo x", "3")
+    assert (ran.code, len(ran.iterations)) == (1, 1)
+    assert "PROMPT.md is empty" in ran.out + ran.err
 
 
 def test_sequence_numbers_have_no_gap_and_iterations_are_right(run: Run) -> None:

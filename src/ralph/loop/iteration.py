@@ -81,6 +81,7 @@ class Iterations:
         self._state = state
         self._limits = limits
         self._markers = markers
+        self._latest: str | None = None  # what the prompt was last
 
     @property
     def _plan(self) -> Plan:
@@ -154,14 +155,22 @@ class Iterations:
             self._telling.note(PUT_BACK)
 
     def _read_prompt(self) -> str | None:
-        """Again each time. An editor may be saving it: a moment's absence is forgiven. None: the run was stopped."""
+        """Again each time. An editor may be saving it: a moment's absence is forgiven. None: the run was stopped.
+
+        A file that stays away was not called off, it was deleted with all that git does not know.
+        """
         for _ in range(10):
             try:
-                return self._prompt.read()
+                self._latest = self._prompt.read()
             except UsageError as error:
                 failure = error
                 if self._stop.wait(0.2):
                     return None
+            else:
+                return self._latest
+        if self._latest is not None and self._prompt.gone:
+            self._telling.note(f"{self._prompt.shown} is gone: the prompt of the iteration before is given again")
+            return self._latest
         raise RunError(f"iteration {self._state.iteration} cannot start: {failure}")
 
     def _whole_prompt(self, base: str, ticket: Ticket) -> str:
