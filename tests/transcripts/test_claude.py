@@ -457,3 +457,29 @@ def test_no_line_that_is_not_json_is_lost(lines: list[str]) -> None:
 
 def test_a_lone_brace_in_a_stream_does_not_swallow_what_follows() -> None:
     assert verdict(assistant(said("Hm.")), "{", assistant(said(MARKER)), result(MARKER))["completed"] is True
+
+
+# -- releases older than the recordings
+
+
+def test_an_event_among_the_words_of_a_text_output_is_words() -> None:
+    lines = ["This is how it ends:", json.dumps(result("not an event")), "", MARKER]
+    *_, (last, _) = replay("\n".join(lines).encode(), b"", "claude", 0, None, None)
+    assert isinstance(last[0], Meta)
+    assert (last[0].meta["outcome"], last[0].meta["completed"]) == ("ok", True)
+
+
+@pytest.mark.parametrize("line", ["Execution error", "Error: Reached max turns (1)"])
+def test_what_the_text_format_says_instead_of_an_answer_is_a_failure(line: str) -> None:
+    *_, (last, _) = replay(line.encode(), b"", "claude", 0, None, None)
+    assert isinstance(last[0], Meta)
+    assert last[0].meta["outcome"] == "failed"
+
+
+def test_a_refused_tool_is_told_where_the_result_lists_none() -> None:
+    refusal = "Claude requested permissions to write to /x, but you haven't granted it yet."
+    block = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": refusal}
+    told = {"type": "user", "message": {"content": [block]}, "session_id": "s"}
+    assert verdict(told, result("Done."))["outcome"] == "permission_denied"
+    assert verdict(told, result("Done.", permission_denials=[]))["outcome"] == "ok"
+    assert verdict({**told, "message": {"content": [block | {"is_error": False}]}}, result("Done."))["outcome"] == "ok"

@@ -239,6 +239,17 @@ class TestOlder:
         found = verdict(legacy("token_count", input_tokens=7, output_tokens=2), legacy("token_count", info=None))
         assert found["usage"] == {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
 
+    def test_counts_in_the_message_itself_are_of_one_call(self) -> None:
+        """So 0.29 tells them, also if two calls take the same."""
+        calls = [legacy("token_count", input_tokens=n, output_tokens=2) for n in (7, 9, 9)]
+        assert verdict(*calls)["usage"] == {"prompt_tokens": 25, "completion_tokens": 6, "total_tokens": 31}
+
+    def test_an_end_in_the_middle_of_a_call_is_no_success(self) -> None:
+        """A signal ends it, and its launcher exits with 0."""
+        begun = legacy("exec_command_begin", call_id="c1", command=["ls"])
+        assert verdict(begun)["outcome"] == "failed"
+        assert verdict(begun, legacy("exec_command_end", call_id="c1", exit_code=0))["outcome"] != "failed"
+
     def test_streamed_words_are_said_once(self) -> None:
         found = events(
             legacy("agent_message_delta", delta="Done.\n<prom"),

@@ -264,6 +264,22 @@ def test_the_delay_of_a_retry_may_stand_on_its_second_line() -> None:
     assert (retry["class"], retry["attempt"], retry["delay_ms"]) == ("rate_limited", 2, 5389)
 
 
+_REPORT = "Error when talking to Gemini API Full report available at: /t/gemini-client-error-T03-20-07-503Z.json\n"
+_TOO_MANY = "Attempt 1 failed with status 429. Retrying with backoff... ApiError: Resource has been exhausted.\n"
+
+
+def test_numbers_in_a_reports_name_are_no_status() -> None:
+    """All that 0.8 prints of an error, and it exits with 0."""
+    assert verdict("", stderr=_REPORT)["outcome"] == "failed"
+
+
+def test_an_error_without_words_is_what_the_retries_were_for() -> None:
+    assert verdict("", stderr=_TOO_MANY + _REPORT)["outcome"] == "rate_limited"
+    last = '{\n  "error": {\n    "type": "Error",\n    "message": "[object Object]",\n    "code": 1\n  }\n}\n'
+    assert verdict("", stderr=_TOO_MANY + last, code=1)["outcome"] == "rate_limited"
+    assert verdict("", stderr=last, code=1)["outcome"] == "failed"
+
+
 def test_infinite_and_endless_numbers_are_no_counts() -> None:
     line = '{"type":"result","timestamp":"t","status":"success","stats":{"total_tokens":1e999,"input_tokens":%s}}'
     assert not [e for e in events(INIT, line % ("9" * 400)) if isinstance(e, UsageEvent)]

@@ -38,8 +38,9 @@ def arguments(
     tools: tuple[str, ...] = (),
 ) -> list[str]:
     """Everything after the program and before the prompt."""
+    approve = spec.approve if invocation.approve is None else invocation.approve
     flags = {
-        "{approve}": [] if tools and spec.tools else list(spec.approve),
+        "{approve}": [] if tools and spec.tools else list(approve),
         "{model}": model_flags(spec, model),
         "{session}": session_flags(invocation.session or spec.session, session, resume=resume),
         "{tools}": tool_flags(spec, tools),

@@ -53,6 +53,7 @@ class Invocation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pty: bool = False
     #: where these versions differ from the agent's others
     session: SessionFlags | None = None
+    approve: tuple[str, ...] | None = None
 
 
 class VersionProbe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -39,6 +39,8 @@ _NOISE = frozenset(
     }
 )
 _NOISE_PREFIXES = ("task_", "hook_")
+#: The CLI's own words in place of a tool's output.
+_REFUSED, _NOT_GRANTED = "Claude requested permissions to ", ", but you haven't granted it yet."
 
 
 class ClaudeLikeAdapter(UsualLines):
@@ -50,6 +52,7 @@ class ClaudeLikeAdapter(UsualLines):
         super().__init__()
         self.ended = False
         self._said_by_cli = ""
+        self._not_granted = ""
         self._resets_at: float | None = None
         self.handlers: dict[str, Callable[[dict[str, Any]], Events]] = {
             "assistant": self.on_assistant,
@@ -186,6 +189,8 @@ class ClaudeLikeAdapter(UsualLines):
 
     def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
         """How a call ended, and its output. Success is told by the absence of `is_error`."""
+        if failed and text.startswith(_REFUSED) and text.endswith(_NOT_GRANTED):
+            self._not_granted = text
         return (FAIL if failed else OK), text
 
     # -- fragments
@@ -311,6 +316,8 @@ class ClaudeLikeAdapter(UsualLines):
             d if isinstance(d, str) else get_str(d, "tool_name") or "a tool"
             for d in get_list(value, "permission_denials")
         ]
+        if not denials and self._not_granted and "permission_denials" not in value:  # 1.0.60 does not list them
+            return [_result(value, ok=False, reason=self._not_granted, kind=ErrorClass.PERMISSION_DENIED)]
         if not denials:
             return [_result(value, ok=True)]
         names = ", ".join(dict.fromkeys(denials))

@@ -76,6 +76,8 @@ class RunUsage:
         self._current = ""
         self._last: Usage | None = None
         self._cost: float | None = None
+        #: whether the run may be one of Claude Code before 1.0.128, whose results count wrong
+        self.may_be_old = False
 
     def message(self, message: dict[str, Any]) -> None:
         """The counts of a message. They grow with each of its lines, so the last ones replace those before."""
@@ -126,6 +128,13 @@ class RunUsage:
         given = value.get("usage")
         model = model or main_model(get_dict(value, "modelUsage"))
         total = read_usage(given, model) if isinstance(given, dict) else _sum(self._messages, model, self._older)
+        if self.may_be_old and total is not None and self._messages and "modelUsage" not in value:
+            apart = _sum(self._messages, model, self._older)
+            if apart is not None and _doubled(total, apart):
+                # The cost was worked out from the same counts, so it is unknown.
+                total, value = apart, {k: v for k, v in value.items() if k != "total_cost_usd"}
+            elif apart is not None and self._is_last_message(total):
+                total = apart
         more = total
         if total is not None and isinstance(given, dict):
             if self._last is not None and not self._messages:
@@ -147,6 +156,11 @@ class RunUsage:
             cost,
         )
 
+    def _is_last_message(self, total: Usage) -> bool:
+        """1.0.100 tells the tokens of its last message alone; those of each message are right."""
+        last = _sum({"": self._messages.get(self._current, [])}, total.model, None)
+        return last is not None and all(getattr(last, n) == getattr(total, n) for n in _COUNTS[:4])
+
     def _new_cost(self, value: dict[str, Any]) -> float | None:
         total = get_float(value, "total_cost_usd")
         if total is None:
@@ -167,6 +181,22 @@ _COUNTS = (
     "reasoning_tokens",
     "total_tokens",
 )
+
+
+def _doubled(total: Usage, messages: Usage) -> bool:
+    """Whether a result counts each prompt twice.
+
+    1.0.60 and others of its time add up what the API says at a message's start and at its end; today's API tells the
+    prompt in both; of the answer only the first tokens are in both, so that it is not doubled.
+    """
+    prompts = (total.prompt_tokens, total.cached_tokens, total.cache_write_tokens)
+    once = (messages.prompt_tokens, messages.cached_tokens, messages.cache_write_tokens)
+    answer = (messages.completion_tokens or 0, total.completion_tokens or 0)
+    return (
+        bool(messages.prompt_tokens)
+        and prompts == tuple(None if n is None else 2 * n for n in once)
+        and answer[0] <= answer[1] < 2 * answer[0]
+    )
 
 
 def _beyond(total: Usage, last: Usage) -> Usage:

@@ -53,7 +53,7 @@ _NOISE = frozenset(
 
 
 class LegacyMessages:
-    """Translates the objects that have a `msg`. There is no last line by which a cut could be seen."""
+    """Translates the objects that have a `msg`. There is no last line: only a call without an end shows a cut."""
 
     def __init__(self) -> None:
         self._model: str | None = None
@@ -101,7 +101,10 @@ class LegacyMessages:
         return ("workdir" in value and "provider" in value) or (len(value) == 1 and "prompt" in value)
 
     def flush(self) -> list[TranscriptEvent]:
-        return self._thoughts.flush() + self._words.flush()
+        events = self._thoughts.flush() + self._words.flush()
+        if len(self._tools):  # its launcher exits with 0 when a signal ends it
+            events.append(meta.error("the output ends in the middle of a tool call", ErrorClass.FAILED))
+        return events
 
     def _preamble(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         prompt = value.get("prompt")
@@ -186,16 +189,16 @@ class LegacyMessages:
         """The total so far, and what the last call added; some versions say the same numbers twice."""
         info = get_dict(msg, "info")
         total, last = get_dict(info, "total_token_usage"), get_dict(info, "last_token_usage")
-        if not total:
-            total = msg  # before 0.3: the total stands in the message itself
-        counts = {ours: n for ours, theirs in _COUNTS.items() if (n := get_count(total, theirs)) is not None}
+        if not total:  # up to 0.29 the message itself has the numbers, of one call each
+            called = _counts(msg)
+            return [UsageEvent(Usage(**called, model=self._model))] if called else []
+        counts = _counts(total)
         if not counts or counts == self._counted:
             return []
         before, self._counted = self._counted, counts
         if before is None:
             # A resumed session's total holds earlier runs: the first call alone is this run's.
-            first = {ours: n for ours, theirs in _COUNTS.items() if (n := get_count(last, theirs)) is not None}
-            more = first or counts
+            more = _counts(last) or counts
         else:
             more = {name: number - before.get(name, 0) for name, number in counts.items()}
             if any(number < 0 for number in more.values()):
@@ -219,6 +222,10 @@ class LegacyMessages:
         steps = [step for step in get_list(msg, "plan") if isinstance(step, dict)]
         lines = [f"[{'x' if get_str(s, 'status') == 'completed' else ' '}] {get_str(s, 'step') or ''}" for s in steps]
         return _sys("\n".join(lines))
+
+
+def _counts(told: dict[str, Any]) -> dict[str, int]:
+    return {ours: n for ours, theirs in _COUNTS.items() if (n := get_count(told, theirs)) is not None}
 
 
 def _sys(text: str | None) -> list[TranscriptEvent]:

@@ -23,7 +23,11 @@ from ralph.transcripts.events import (
     Usage,
     UsageEvent,
 )
+from ralph.transcripts.meta import ErrorClass
 
+_VERSION = re.compile(r"OpenAI Codex v0\.(\d{1,4})\.")
+#: From here on `tokens used` counts up over the run; before it each call had its own.
+_CUMULATIVE = 30
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\dT[\d:.]+Z?\] ")
 _TOKENS = re.compile(r"tokens used: ([\d,]+)\Z")
 _PATCH = re.compile(r"apply_patch auto_approved=\w+:\Z")
@@ -46,6 +50,7 @@ class StampedTranscript:
         self._output: list[str] = []
         self._count = 0
         self._tokens = 0
+        self._per_call = False
         self._start_of_block = False
 
     def feed(self, line: str) -> list[TranscriptEvent]:
@@ -73,7 +78,10 @@ class StampedTranscript:
         return [Text(self._tag, line)]
 
     def flush(self) -> list[TranscriptEvent]:
-        return self._close()
+        events = self._close()
+        if self._running:  # its launcher exits with 0 when a signal ends it
+            events.append(meta.error("the output ends in the middle of a tool call", ErrorClass.FAILED))
+        return events
 
     def _event(self, line: str, bare: str) -> list[TranscriptEvent]:
         events = self._close()
@@ -97,6 +105,9 @@ class StampedTranscript:
             return events + self._used(whole(tokens.group(1).replace(",", "") or "0"))
         if self._running and self._tool_ends(bare):
             return events
+        version = _VERSION.match(bare)
+        if version:
+            self._per_call = whole(version.group(1)) < _CUMULATIVE
         if bare.startswith("ERROR: "):
             message = bare.removeprefix("ERROR: ")
             kind = classify_message(message)
@@ -165,8 +176,8 @@ class StampedTranscript:
         return True
 
     def _used(self, total: int) -> list[TranscriptEvent]:
-        """It counts up over the run (without cached input), and may be said twice."""
-        more, self._tokens = total - self._tokens, total
+        """It counts up over the run (without cached input), and may be said twice; up to 0.29 it is of one call."""
+        more, self._tokens = total if self._per_call else total - self._tokens, total
         return [UsageEvent(Usage(total_tokens=more, model=self._model))] if more > 0 else []
 
     def _close(self) -> list[TranscriptEvent]:

@@ -21,7 +21,7 @@ GUARDED_TOOLS = frozenset({"run_shell_command", "write_file", "replace", "edit",
 _API_ERROR = re.compile(r"\[API Error: (.*?)\](?:\n|\s*$)", re.DOTALL)
 #: At the end of the agent's words, where the stream broke off.
 _API_ERROR_LAST = re.compile(r"\[API Error: [^\]\n]*\]\s*$")
-_REPORT = re.compile(r"^.*? Full report available at: \S+ ")
+_REPORT = re.compile(r"^(.*?) Full report available at: \S+ ?(.*)$", re.DOTALL)
 _ERROR_NAME = re.compile(r"^_?([A-Z]\w*Error): ")
 _CODE = re.compile(r'"code":\s*"?(\d{3})\b')
 _BAD_KEY = re.compile(r"API_KEY_INVALID|API key (?:not valid|expired|not found)", re.IGNORECASE)
@@ -168,6 +168,7 @@ class StderrReader:
     def __init__(self) -> None:
         self._held: list[str] = []
         self._document: list[str] = []
+        self._retried: Failure | None = None
         self.refused: str | None = None
         #: the error object that the json format ends with
         self.last_object: dict[str, Any] | None = None
@@ -204,7 +205,7 @@ class StderrReader:
         text, self._held = "\n".join(self._held), []
         attempt = _ATTEMPT.match(text)
         if attempt is None:
-            failure = explain(_REPORT.sub("", text))
+            failure = self._cause(text)
             return [meta.error(failure.message, failure.error_class), *failure.limit()]
         if "Max attempts reached" in text:
             return []  # what comes of it is said next
@@ -212,7 +213,19 @@ class StderrReader:
         delay = _RETRYING.search(rest)
         failure = explain(_RETRYING.sub("", rest), code=int(status) if status else None)
         after = whole(delay.group(1)) if delay and delay.group(1) else None
+        self._retried = failure
         return [meta.retry(failure.message, failure.error_class, attempt=whole(number), delay_ms=after)]
+
+    def _cause(self, text: str) -> Failure:
+        """Some releases say only where their report is, and in it stands what the retries were for."""
+        report = _REPORT.match(text)
+        if report is None:
+            return explain(text)
+        if report.group(2):
+            return explain(report.group(2))
+        retried = self._retried or Failure("", ErrorClass.FAILED)
+        message = f"{report.group(1)}: {retried.message}" if retried.message else report.group(1)
+        return Failure(message, retried.error_class, retried.retry_after)
 
     def _feed_document(self, line: str) -> list[TranscriptEvent]:
         self._document.append(line)

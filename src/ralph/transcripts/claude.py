@@ -16,7 +16,7 @@ _CLI_ERROR = re.compile(
     r"(?:Failed to authenticate\. )?API Error: (?:\d{3} |Request rejected \(\d{3}\) |Connection |Request timed out).*"
     r"|There's an issue with the selected model \(.*"
     r"|(?:Invalid API key|Not logged in|OAuth token \S+) · .*"
-    r"|Credit balance is too low|Prompt is too long"
+    r"|Credit balance is too low|Prompt is too long|Execution error|Error: Reached max turns \(\d+\)"
     r"|Claude AI usage limit reached\|\d{10}|.{0,40}\blimit(?: reached)? [·∙] resets .{1,40}"
 )
 
@@ -26,6 +26,7 @@ class ClaudeAdapter(ClaudeLikeAdapter):
 
     def __init__(self) -> None:
         super().__init__()
+        self.usage.may_be_old = True
         self._only_line: str | None = ""  # of a text output: None once there was a second one
 
     def on_text(self, line: str) -> Events:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ralph.transcripts import meta
 from ralph.transcripts._deltas import DeltaLines
-from ralph.transcripts._gemini_errors import FATAL_ANYWHERE, GUARDED_TOOLS, StderrReader, explain
+from ralph.transcripts._gemini_errors import FATAL_ANYWHERE, GUARDED_TOOLS, Failure, StderrReader, explain
 from ralph.transcripts._gemini_lines import Line, Message, Result, ToolUse, decode_line
 from ralph.transcripts._json import JsonAdapter, Usual, get_count, get_dict, get_int, get_list, get_str
 from ralph.transcripts.base import Capabilities
@@ -49,6 +49,8 @@ _NOISE = (
     "(Use `node --trace-",
 )
 _EXITED = re.compile(r"Command (?:exited with code: (?!0$)\d+|terminated by signal: \S+|failed: .*)")
+#: All that 0.20 says at the end of its json; what the error was stands among its retries.
+_NO_WORDS = "[object Object]"
 _NOTHING: dict[str, Any] = {}
 _DOCUMENT_START = ('"session_id":', '"response":', '"stats":', '"error":')
 
@@ -288,10 +290,13 @@ class GeminiAdapter(JsonAdapter):
 
     def _end(self, error: Any, *, failed: bool) -> list[TranscriptEvent]:
         self._ended = True
-        self._retrying = None
+        retrying, self._retrying = self._retrying, None
         if failed:
             text = error if isinstance(error, str) else get_str(error, "message") or self._problem
             failure = explain(text or "the run failed", get_str(error, "type"), get_int(error, "code"))
+            if text == _NO_WORDS and retrying and failure.error_class is ErrorClass.FAILED:
+                message = retrying["message"]
+                failure = Failure(message, ErrorClass(retrying["class"]), explain(message).retry_after)
             return [*failure.limit(), meta.result(ok=False, reason=failure.message, error_class=failure.error_class)]
         if self._refused or (self._stderr.refused and not self._tools):
             reason, error_class = self._refusal()

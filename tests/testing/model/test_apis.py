@@ -273,3 +273,13 @@ def test_flaky_fails_once_and_only_the_agent_itself(ask: Any) -> None:
             ask(model.url, "Do it.", 0, True, True)
         error.value.close()
         assert len(ask(model.url, "Do it.", 0, True, True).calls) == 1
+
+
+def test_a_result_that_an_agent_sends_twice_counts_once() -> None:
+    """Claude Code 1.0.60 repeats a call and its result within one conversation."""
+    result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t0", "content": "done"}]}
+    said = [{"role": "user", "content": "go"}, *2 * [{"role": "assistant", "content": "…"}, result]]
+    body = {"model": "m", "messages": said, "tools": [{"name": "Bash", "input_schema": SHELL}]}
+    with FakeModel("success") as model:
+        message = json.loads(post(f"{model.url}/v1/messages", body))
+    assert message["content"][0]["text"] == SCENARIOS["success"].turns[1].text

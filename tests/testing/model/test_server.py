@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
+import struct
 import time
 import urllib.error
 import urllib.request
@@ -116,3 +118,15 @@ def test_the_log_holds_the_whole_prompt_and_no_key(tmp_path: Path) -> None:
     (line,) = log.read_text().splitlines()
     assert json.loads(line)["prompt"] == prompt
     assert "hidden-key" not in line
+
+
+def test_an_agent_that_is_killed_leaves_no_trace_on_the_screen(capfd: pytest.CaptureFixture[str]) -> None:
+    with FakeModel("success") as model:
+        address = urlsplit(model.url)
+        peer = socket.create_connection((address.hostname, address.port), 10)
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.close()  # with a reset, as of a process that is gone
+        with urllib.request.urlopen(f"{model.url}/v1/models", timeout=10) as response:
+            assert response.status == 200
+    time.sleep(0.1)
+    assert "Traceback" not in capfd.readouterr().err

@@ -20,19 +20,23 @@ _REFUSALS = {
 
 
 def read(_path: str, body: Json) -> Asked:
-    prompt, results = "", 0
+    prompt = ""
+    # Claude Code before 1.0.100 may send a call and its result twice in one conversation: they count once.
+    results: set[str] = set()
     for message in objects(body.get("messages")):
         if message.get("role") != "user":
             continue
         content = message.get("content")
-        brought = sum(part.get("type") == "tool_result" for part in objects(content))
+        brought = [part.get("tool_use_id") for part in objects(content) if part.get("type") == "tool_result"]
         if brought:
-            results += brought
+            results.update(map(str, brought))
         else:
-            prompt, results = words(content), 0
+            prompt, results = words(content), set()
     tools = {t["name"]: t.get("input_schema") or {} for t in objects(body.get("tools")) if "name" in t}
     form = (body.get("output_config") or {}).get("format") or body.get("output_format") or {}
-    return Asked(str(body.get("model") or ""), prompt, results, tools, bool(body.get("stream")), form.get("schema"))
+    return Asked(
+        str(body.get("model") or ""), prompt, len(results), tools, bool(body.get("stream")), form.get("schema")
+    )
 
 
 def whole(reply: Reply) -> Json:

@@ -7,6 +7,7 @@ import ipaddress
 import json
 import re
 import socket
+import sys
 import threading
 import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -54,6 +55,11 @@ class Server(ThreadingHTTPServer):
         host, port = self.server_address[:2]
         name = str(host)
         return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """An agent that was killed resets its connections: that is no error of ours, and not to be printed."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
     def stop(self) -> None:
         self.stopping.set()
