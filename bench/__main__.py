@@ -1,9 +1,10 @@
-"""`python -m bench [--quick] [a b c d e f g h]`: prints the table."""
+"""`python -m bench [--quick] [--only TEXT] [a b c d e f g h]`: prints the table."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 
 from bench import adapters, drivers, iterations, latency, memory, scripts, startup, throughput
 from bench.table import machine, render
@@ -24,6 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measures ralph against simple things.")
     parser.add_argument("which", nargs="*", metavar="a…h", help="only these [default: all]")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, in well under a minute")
+    parser.add_argument("--only", default="", metavar="TEXT", help="of f, the rows whose names hold this")
     options = parser.parse_args()
     unknown = [name for name in options.which if name not in _ALL]
     if unknown:
@@ -31,7 +33,8 @@ def main() -> None:
     rows = []
     for name in options.which or _ALL:
         sys.stderr.write(f"measuring {name} …\n")
-        rows += _ALL[name](quick=options.quick)
+        measure = partial(adapters.measure, only=options.only) if name == "f" else _ALL[name]
+        rows += measure(quick=options.quick)
     print(render(rows))
     print(f"\n{machine()}{'; quick: smaller sizes than the aims are meant for' if options.quick else ''}")
 

@@ -28,12 +28,15 @@ _CHUNK = 500
 _Recipe: TypeAlias = "tuple[Any, Any, tuple[Any, ...], tuple[Any, ...]]"
 
 
-def measure(*, quick: bool) -> list[Row]:
+def measure(*, quick: bool, only: str = "") -> list[Row]:
+    """All sessions, or those whose names hold `only`, as in `codex, text`."""
     size, rounds = (1 * MB, 5) if quick else (6 * MB, 9)
     rows = []
     for session in SESSIONS:
-        sys.stderr.write(f"  {session.adapter}, {session.form}\n")
-        rows.append(_row(session, session.lines(size), rounds))
+        name = f"{session.adapter}, {session.form}"
+        if only in name:
+            sys.stderr.write(f"  {name}\n")
+            rows.append(_row(session, session.lines(size), rounds))
     return rows
 
 
