@@ -10,7 +10,7 @@ from fuzz.checks import require
 from fuzz.renewed import New, renewed
 from ralph.loop.observe import Observation
 from ralph.loop.signals import Markers
-from ralph.transcripts import _claude_usage, _codex_text, _deltas, _json, _kimi_text, _said, recent
+from ralph.transcripts import _claude_usage, _codex_held, _codex_text, _deltas, _json, _kimi_text, _said, recent
 from ralph.ui import render
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ _LIMITS = (
     (recent, "KEPT", _FEW_ENTRIES),
     (_claude_usage, "_MOST_MESSAGES", _FEW_ENTRIES),
     (_codex_text, "MOST_WORDS", _FEW_ENTRIES),
+    (_codex_held, "MOST_HELD", _LOWERED),
     (render, "_OPEN_TOOLS", _FEW_ENTRIES),
 )
 Lines = list[tuple[bool, str]]

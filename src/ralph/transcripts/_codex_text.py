@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum, auto
 from typing import Any
 
 from ralph.transcripts import meta
@@ -16,17 +15,17 @@ from ralph.transcripts._codex_blocks import (
     RULE,
     TRACE,
     Command,
+    Part,
     Status,
-    divide,
     duration_ms,
     is_notice,
-    notices_at,
     quote_open,
     read_command,
     read_status,
-    trailer,
 )
+from ralph.transcripts._codex_divide import divide, notices_at, stripped, trailer
 from ralph.transcripts._codex_errors import retry
+from ralph.transcripts._codex_held import Held
 from ralph.transcripts._json import strip_escapes
 from ralph.transcripts._numbers import whole
 from ralph.transcripts.events import (
@@ -45,22 +44,10 @@ from ralph.transcripts.events import (
 )
 
 _LONGEST_COMMAND = 5000
-#: Lines of the last message that are remembered.
+#: Pieces of the last message that are remembered.
 MOST_WORDS = 100_000
-_DOUBTS = 200_000
+MOST_DOUBTS = 200_000
 _PATCH_STATUS = {"completed": ToolStatus.OK, "in_progress": ToolStatus.UNKNOWN}
-
-
-class Part(Enum):
-    """Where in the transcript we are."""
-
-    HEADER = auto()
-    ECHO = auto()  # the prompt, as it is known
-    PROMPT = auto()  # the prompt, unknown: held until it is clear where it ends
-    THINK = auto()  # thoughts; newer versions print them without a role
-    AI = auto()
-    TOOL = auto()  # a command's output, and what follows it: held as well
-    PATCH = auto()  # the text of a change, held until its result
 
 
 # Looked up once: before Python 3.12 that takes as long as building an event.
@@ -76,8 +63,9 @@ class HumanTranscript:
         self._rules = 0
         self._model: str | None = None
         self._echo = [line.strip() for line in prompt.split("\n") if line.strip()][::-1] if prompt else []
-        self._held: list[str] = []
-        self._tail: list[str] = []
+        self._held = Held()
+        self._cut = False  # of what is held, the beginning is gone
+        self._tail = False  # `tokens used` was there, which may be the end: what comes after it is held
         self._first: str | None = None
         self._command: list[str] = []
         self._previous = "."
@@ -87,16 +75,15 @@ class HumanTranscript:
         self._session = False
         self._patched = False
         self._doubts = 0
-        #: the last message, to recognise its copy on stdout
+        #: the last message, to recognise its copy on stdout: pieces of one or many lines
         self.words: list[str] = []
         #: the CLI's last error, if nothing came after it
         self.error: str | None = None
 
     def feed(self, line: str) -> list[TranscriptEvent]:
         if self._part is _TOOL and self._first is None and not MAYBE.match(line):
-            self._held.append(line)
             self._previous = line
-            return []
+            return self._hold(line)
         bare = strip_escapes(line) if "\x1b" in line or line[-1:] == "\r" else line
         if self._part is _HEADER:
             return self._header(line, bare)
@@ -113,13 +100,14 @@ class HumanTranscript:
         events: list[TranscriptEvent] = []
         if self._first is not None:
             events = self._give_back()
-        lines, before = (self._held, []) if self._holding() else (self._tail, self.words)
+        lines = self._held.take()
+        before = "\n".join(self.words).split("\n") if self._tail and self.words else []
         end = trailer([strip_escapes(line) for line in before + lines])
         if end is None or end[0] < len(before):
-            return events + self._close()
-        del lines[end[0] - len(before) :]
+            return events + self._ends(lines)
         # This total leaves cached input out: it is all that the text says.
-        return [*events, *self._close(), UsageEvent(Usage(total_tokens=end[1], model=self._model))]
+        events += self._ends(lines[: end[0] - len(before)])
+        return [*events, UsageEvent(Usage(total_tokens=end[1], model=self._model))]
 
     # -- the beginning
 
@@ -151,9 +139,11 @@ class HumanTranscript:
                 return []
             case "thinking" if not self._previous.strip() and self._part is not _PATCH and not self._newer():
                 # It thinks before it speaks: all before its first thoughts is the prompt.
-                held = self._held if self._part is _PROMPT else []
-                events = _text(_TAG_PROMPT, held) if held else self._close()
-                self._held, self._part = [], _THINK
+                if self._part is _PROMPT and self._held:
+                    events = _text(_TAG_PROMPT, self._held.take())
+                else:
+                    events = self._close()
+                self._part = _THINK
                 return events
         if self._running and bare[:1] == " ":
             ended = self._ended(bare)
@@ -175,7 +165,7 @@ class HumanTranscript:
             if found and self._running:
                 status = ToolStatus.FAIL if whole(found.group(1)) else ToolStatus.OK
                 call = self._running.pop()
-                text, self._held = self._held, []
+                text = self._held.take()
                 shown: list[TranscriptEvent] = [ToolOutput(ToolRef(*call), "\n".join(text))] if text else []
                 return shown + self._output_of(call, Status(status, duration_ms(found.group(2))), newer=False)
         return None
@@ -210,8 +200,7 @@ class HumanTranscript:
             events, call = self._new("apply_patch", {"change": bare})
             self._running.append(call)
             self._part = _PATCH
-            self._held = [line]
-            return events
+            return events + self._hold(line)
         self._command.append(line)
         return self._give_back()
 
@@ -237,7 +226,7 @@ class HumanTranscript:
         self._doubts += len(lines)
         for line in lines:
             # Not again and again: lines made to look like commands must not cost more than others.
-            events += self.feed(line) if self._doubts < _DOUBTS else self._content(line, strip_escapes(line))
+            events += self.feed(line) if self._doubts < MOST_DOUBTS else self._content(line, strip_escapes(line))
         return events
 
     def _new(self, name: str, given: dict[str, Any] | None) -> tuple[list[TranscriptEvent], tuple[str, str]]:
@@ -258,8 +247,7 @@ class HumanTranscript:
 
     def _output_of(self, call: tuple[str, str], status: Status, *, newer: bool) -> list[TranscriptEvent]:
         self._current = (*call, status, newer)
-        self._part = _TOOL
-        self._held = []
+        self._part, self._cut = _TOOL, False
         return []
 
     def _mcp(self, line: str, name: str, ended: str | None) -> list[TranscriptEvent]:
@@ -281,20 +269,19 @@ class HumanTranscript:
 
     def _holding(self) -> bool:
         part = self._part
-        return part is _TOOL or part is _PROMPT or part is _PATCH
+        return self._tail or part is _TOOL or part is _PROMPT or part is _PATCH
 
     def _newer(self) -> bool:
         return self._part is _TOOL and self._current is not None and self._current[3]
 
     def _content(self, line: str, bare: str) -> list[TranscriptEvent]:
         if self._holding():
-            self._held.append(line)
-            return []
+            return self._hold(line)
         if self._part is _ECHO:
             return self._echoed(line, bare)
-        if self._tail or bare == "tokens used":
-            self._tail.append(line)
-            return []
+        if bare == "tokens used":
+            self._tail = True
+            return self._hold(line)
         if bare == "codex":
             self._part, self.words, self.error = _AI, [], None
             return []
@@ -309,6 +296,22 @@ class HumanTranscript:
         if self._patched:  # the files of a patch are listed after it
             return [Text(_TAG_SYS, line)]
         return self._notice(line, bare) if is_notice(bare) else [Text(_TAG_THINK, line)]
+
+    def _hold(self, line: str) -> list[TranscriptEvent]:
+        gone = self._held.add(line)
+        return [] if gone is None else self._hand_on(gone)
+
+    def _hand_on(self, text: str) -> list[TranscriptEvent]:
+        """The beginning of so much that it waits no longer to be divided."""
+        self._cut = True
+        part = self._part
+        if part is _TOOL and self._current is not None:
+            return [ToolOutput(ToolRef(*self._current[:2]), text)]
+        if part is _PATCH and self._running:
+            return [ToolOutput(ToolRef(*self._running[-1]), text)]
+        if part is _PROMPT:
+            return _text(_TAG_PROMPT, [text])
+        return _text(_TAG_AI if part is _AI else _TAG_THINK, [text])
 
     def _spoke(self, lines: list[str]) -> None:
         self.words += lines
@@ -333,16 +336,18 @@ class HumanTranscript:
 
     def _close(self) -> list[TranscriptEvent]:
         """Something certain follows, or the end: what was held can be divided now."""
-        held, self._held = self._held, []
-        tail, self._tail = self._tail, []
+        return self._ends(self._held.take())
+
+    def _ends(self, held: list[str]) -> list[TranscriptEvent]:
+        self._tail = False
         part = self._part
         if part is _TOOL:
-            return self._tool_ends(held, stripped(held))
+            return self._tool_ends(held)
         if part is _PATCH:
             return _text(_TAG_SYS, held)
         if part is _PROMPT:
             return self._prompt_ends(held)
-        return _text(_TAG_AI if part is _AI else _TAG_THINK, tail) if tail else []
+        return _text(_TAG_AI if part is _AI else _TAG_THINK, held)
 
     def _prompt_ends(self, held: list[str]) -> list[TranscriptEvent]:
         bare = stripped(held)
@@ -357,14 +362,14 @@ class HumanTranscript:
             events = _text(_TAG_PROMPT, held[:think])
         return events + self._spoken(held, bare, think, speak, end)
 
-    def _tool_ends(self, held: list[str], bare: list[str]) -> list[TranscriptEvent]:
+    def _tool_ends(self, held: list[str]) -> list[TranscriptEvent]:
         if self._current is None:
             return _text(_TAG_SYS, held)
+        bare = stripped(held)
         key, name, ended, newer = self._current
         end = notices_at(bare, blank_before=newer)
-        think, speak = divide(
-            bare if end == len(bare) else bare[:end], blank_after_output=newer, limit=None if newer else OUTPUT_LINES
-        )
+        limit = None if newer else -1 if self._cut else OUTPUT_LINES
+        think, speak = divide(bare if end == len(bare) else bare[:end], blank_after_output=newer, limit=limit)
         events: list[TranscriptEvent] = []
         output = "\n".join(held[:think])
         if output and not output.isspace():
@@ -379,7 +384,7 @@ class HumanTranscript:
         self._part = _THINK
         if speak < end:
             self._part, self.error = _AI, None
-            self.words = held[speak + 1 : end]
+            self.words = ["\n".join(held[speak + 1 : end])]
             events += _text(_TAG_AI, self.words)
         if end < len(held):
             for line, naked in zip(held[end:], bare[end:], strict=True):
@@ -390,11 +395,3 @@ class HumanTranscript:
 def _text(tag: Tag, lines: list[str]) -> list[TranscriptEvent]:
     text = "\n".join(lines)
     return [Text(tag, text.rstrip("\n"))] if text and not text.isspace() else []
-
-
-def stripped(lines: list[str]) -> list[str]:
-    """The lines without escape sequences and carriage returns; most have none."""
-    text = "".join(lines)
-    if "\x1b" not in text and "\r" not in text:
-        return lines
-    return [strip_escapes(line) if "\x1b" in line or "\r" in line else line for line in lines]

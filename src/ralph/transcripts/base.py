@@ -26,7 +26,7 @@ _ESCAPES = ("\x1b", "\r")
 class Block:
     """Lines that came at once, and the events of those of them that have been taken."""
 
-    __slots__ = ("_known", "at", "events", "lines")
+    __slots__ = ("_begin", "_done", "_known", "_text", "at", "events", "lines", "pos")
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
@@ -34,6 +34,10 @@ class Block:
         self.at = 0
         self.events: list[TranscriptEvent] = []
         self._known: dict[tuple[str, ...], bool] = {}
+        self._text: str | None = None
+        #: a newline of the text: the lines before it have been taken
+        self.pos = 0
+        self._begin = self._done = 0
 
     def ahead(self) -> list[str]:
         """The next lines; not all of them, if there are many."""
@@ -46,6 +50,28 @@ class Block:
             text = "\n".join(self.lines)
             known = self._known[any_of] = any(part in text for part in any_of)
         return known
+
+    def text(self) -> str:
+        """All lines, with a newline before each and one after the last; `pos` is now the one before line `at`.
+
+        Empty if a line holds newlines itself, which then would not tell where it ends.
+        """
+        if self._text is None:
+            text = "\n".join(["", *self.lines, ""])
+            self._text = text if text.count("\n") == len(self.lines) + 1 else ""
+        if self._done < self.at:
+            self.pos += sum(map(len, self.lines[self._done : self.at])) + self.at - self._done
+            self._done = self.at
+        self._begin = self.pos
+        return self._text
+
+    def took(self) -> None:
+        """Sets `at` by `pos`, which has moved since `text`."""
+        if self._text:
+            all_of_them = self.pos == len(self._text) - 1
+            passed = self._text.count("\n", self._begin, self.pos) if not all_of_them else len(self.lines) - self._done
+            self.at = self._done = self._done + passed
+            self._begin = self.pos
 
     def escaped(self) -> bool:
         """Whether any line, taken or not, holds an escape sequence or a carriage return."""
