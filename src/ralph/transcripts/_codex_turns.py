@@ -57,7 +57,7 @@ _FEW = 60
 _OUTPUT = rf"((?:{_NO_TITLE}){{0,{_FEW}}}+)"
 _RUNS = rf"{_EXEC}{_ENDED}(?=\n)"
 _AGAIN = r"(?<=\n)\n(thinking)(?=\n)"
-_TURN = re.compile(rf"{_OUTPUT}{_TITLED}{_SPEAKS}(?:{_THINKS}{_RUNS}|{_AGAIN}|\n(file update)(?=\n))").match
+_TURN = re.compile(rf"{_OUTPUT}{_TITLED}{_SPEAKS}(?:{_THINKS}{_RUNS}|((?<=\n)\nthinking|\nfile update)(?=\n))").match
 #: A change of files up to 0.9x, its text, and its result.
 CHANGE = re.compile(
     r"\nfile update\n(([AMDR] \S[^\n\x1b\r]*+)"
@@ -99,19 +99,23 @@ class TurnTranscript(HumanTranscript):
         events: list[TranscriptEvent] = []
         add = events.append
         spoken: list[str] | None = None
-        thinks, change = False, None
-        while not thinks and (found := _TURN(text, begin, end + 1)):
-            output, titled, words, thoughts, said, command, directory, line, code, took, again, patch = found.groups()
-            change = CHANGE(text, found.start(12) - 1, end + 1) if patch else None
-            if patch and not change:
-                break
+        thinks, change, least = False, None, len(before)
+        while found := _TURN(text, begin, end + 1):
+            output, titled, words, thoughts, said, command, directory, line, code, took, other = found.groups()
             if newer:
-                if thoughts is not None or again:
+                if thoughts is not None or other == "\nthinking":
                     break  # not certain
             elif words is not None and text.count("\n", begin, found.start(3) - 7) > OUTPUT_LINES:
                 break
-            if (command is not None and len(command) > LONGEST) or found.end() <= len(before):
+            if found.end() <= least:
                 break
+            if other is None:
+                if len(command) > LONGEST:
+                    break
+            elif other == "\nfile update":
+                change = CHANGE(text, found.start(11), end + 1)
+                if not change:
+                    break
             if output and not output.isspace():
                 add(ToolOutput(ToolRef(key, name), output[1:].rstrip("\n")))
             add(ToolEnd(ToolResult(key, status, duration, name)))
@@ -127,23 +131,27 @@ class TurnTranscript(HumanTranscript):
                 spoken = said[1:].split("\n") if said else []
                 for one in spoken:
                     add(Text(_TAG_AI, one))
-            begin = found.end()
-            thinks = again is not None
-            if command is None:
-                if change:
-                    count += 1
-                    key, name = f"call_{count}", "apply_patch"
-                    shown, first, code, took = change.groups()
-                    add(ToolStart(ToolCall(key, name, {"change": first})))
-                    add(ToolOutput(ToolRef(key, name), shown))
-                    begin, newer = change.end(), False
-                    status, duration = _FAIL if int(code) else _OK, int(took)
+            if other is None:
+                begin = found.end()
+                name = "shell"
+                given = {"command": command, "cwd": directory}
+                newer = line is not None
+            elif change is None:
+                begin = found.end()
+                thinks = True
+                break
             else:
-                count += 1
-                key, name = f"call_{count}", "shell"
-                status = _FAIL if code and int(code) else _OK
-                duration, newer = int(took), line is not None
-                add(ToolStart(ToolCall(key, name, {"command": command, "cwd": directory})))
+                begin = change.end()
+                shown, first, code, took = change.groups()
+                name, given, newer = "apply_patch", {"change": first}, False
+            count += 1
+            key = f"call_{count}"
+            status = _FAIL if code and int(code) else _OK
+            duration = int(took)
+            add(ToolStart(ToolCall(key, name, given)))
+            if change is not None:
+                add(ToolOutput(ToolRef(key, name), shown))
+                change = None
         if start + begin <= block.pos:
             return
         if before:

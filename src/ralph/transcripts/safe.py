@@ -23,17 +23,28 @@ _MOST = 1e12
 def sane(events: list[TranscriptEvent]) -> list[TranscriptEvent]:
     """The same, but a count that cannot be one, such as -1 or 1e308, is not known."""
     # All events of a run come by here, so that nothing is called for those that are as they should be.
-    for at, event in enumerate(events):
-        if type(event) is ToolEnd:
-            took = event.tool.duration_ms
+    for event in events:
+        kind = type(event)
+        if kind is Text:
+            continue
+        if kind is ToolEnd:
+            took = event.tool.duration_ms  # type: ignore[union-attr]
             if took is not None and not 0 <= took <= _MOST:
-                events[at] = ToolEnd(msgspec.structs.replace(event.tool, duration_ms=None))
-        elif type(event) is UsageEvent:
-            for count in _counts(event.usage):
+                return [_mended(event) for event in events]
+        elif kind is UsageEvent:
+            for count in _counts(event.usage):  # type: ignore[union-attr]
                 if count is not None and not 0 <= count <= _MOST:
-                    events[at] = UsageEvent(_possible(event.usage))
-                    break
+                    return [_mended(event) for event in events]
     return events
+
+
+def _mended(event: TranscriptEvent) -> TranscriptEvent:
+    match event:
+        case ToolEnd(tool) if tool.duration_ms is not None and not 0 <= tool.duration_ms <= _MOST:
+            return ToolEnd(msgspec.structs.replace(tool, duration_ms=None))
+        case UsageEvent(usage):
+            return UsageEvent(_possible(usage))
+    return event
 
 
 def _possible(usage: Usage) -> Usage:
