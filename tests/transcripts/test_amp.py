@@ -1,4 +1,4 @@
-"""What recordings of Amp do not show: none with a model could be made."""
+"""What recordings of Amp do not show."""
 
 from __future__ import annotations
 
@@ -141,3 +141,16 @@ def test_lines_of_other_releases_never_raise(lines: list[str]) -> None:
 def test_no_line_of_text_is_lost(lines: list[str]) -> None:
     adapter = AmpAdapter()
     assert [adapter.feed(line)[0] for line in lines] == [Text(Tag.AI, line) for line in lines]
+
+
+def test_the_last_message_printed_twice_is_said_and_counted_once() -> None:
+    """Seen of the release of March 2026, now and then."""
+    usage = {"input_tokens": 270, "cache_read_input_tokens": 1280, "output_tokens": 57}
+    body = {"role": "assistant", "content": [{"type": "text", "text": MARKER}], "usage": usage}
+    line = {"type": "assistant", "message": body, "session_id": "T-1"}
+    end = {"type": "result", "subtype": "success", "is_error": False, "result": MARKER, "session_id": "T-1"}
+    seen = verdict(INIT, line, line, end)
+    assert seen["completed"]
+    assert (seen["usage"]["prompt_tokens"], seen["usage"]["completion_tokens"]) == (1550, 57)
+    asked = {"type": "user", "message": {"content": [{"type": "text", "text": "Go on."}]}, "session_id": "T-1"}
+    assert verdict(INIT, line, asked, line, end)["usage"]["completion_tokens"] == 114

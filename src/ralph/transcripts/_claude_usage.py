@@ -78,6 +78,9 @@ class RunUsage:
         self._cost: float | None = None
         #: whether the run may be one of Claude Code before 1.0.128, whose results count wrong
         self.may_be_old = False
+        #: a message without a name is one of its own, not the last one again
+        self.nameless_are_many = False
+        self._named = 0
 
     def message(self, message: dict[str, Any]) -> None:
         """The counts of a message. They grow with each of its lines, so the last ones replace those before."""
@@ -86,6 +89,8 @@ class RunUsage:
             name = message.get("id")
             if type(name) is str:
                 self._current = name
+            elif self.nameless_are_many:
+                self._current = self._new_name()
             self._messages[self._current] = [usage]
             if len(self._messages) > _MOST_MESSAGES:
                 self._add_up()
@@ -95,13 +100,17 @@ class RunUsage:
         raw = bytes(usage)
         if raw[:1] == b"{":
             if name is None:
-                name = self._current
+                self._current = name = self._new_name() if self.nameless_are_many else self._current
             else:
                 self._current = name
             messages = self._messages
             messages[name] = [raw]
             if len(messages) > _MOST_MESSAGES:
                 self._add_up()
+
+    def _new_name(self) -> str:
+        self._named += 1
+        return f"#{self._named}"
 
     def _add_up(self) -> None:
         current = self._messages.pop(self._current)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ralph.transcripts import meta
 from ralph.transcripts._claude_errors import error_class
 from ralph.transcripts._claude_like import ClaudeLikeAdapter, Events
@@ -9,6 +11,9 @@ from ralph.transcripts._claude_tools import FAIL, OK
 from ralph.transcripts._json import get_int, get_str, strip_escapes
 from ralph.transcripts.events import Tag, Text, ToolStatus, decode_json
 from ralph.transcripts.meta import ErrorClass
+
+if TYPE_CHECKING:
+    from ralph.transcripts._claude_lines import Assistant, User
 
 #: Printed on stdout in every format, before it waits for a person at a browser.
 _LOGIN = "No API key found. Starting login flow"
@@ -21,6 +26,9 @@ class AmpAdapter(ClaudeLikeAdapter):
     def __init__(self) -> None:
         super().__init__()
         self._logging_in = False
+        # It tells the tokens of each message alone, and names none.
+        self.usage.nameless_are_many = True
+        self._message: tuple[object, bytes] | None = None
 
     def on_text(self, line: str) -> Events:
         line = strip_escapes(line)
@@ -42,6 +50,18 @@ class AmpAdapter(ClaudeLikeAdapter):
             self.trouble = (message, kind)
             events += [meta.error(message, kind), *self._limit_end(message, kind, None)]
         return events
+
+    def _usual_message(self, line: Assistant, events: Events) -> bool:
+        """Some releases now and then print the last message twice."""
+        message = (line.message.content, bytes(line.message.usage))
+        if message == self._message:
+            return True
+        self._message = message
+        return super()._usual_message(line, events)
+
+    def _usual_told(self, line: User, events: Events) -> None:
+        self._message = None
+        super()._usual_told(line, events)
 
     def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
         """A shell command's result is JSON in a string, with the command's own exit code."""
