@@ -80,6 +80,12 @@ def test_the_final_text_is_not_said_again_and_is_said_if_nothing_was() -> None:
     assert verdict(INIT, final)["completed"]
 
 
+def test_an_earlier_message_that_is_called_the_final_one_is_not_said_again() -> None:
+    """0.225.2, after a last message of 200 KB."""
+    found = events(INIT, word("Now the file."), word(f"All done.\n{MARKER}"), {**GOOD, "finalText": "Now the file."})
+    assert says(found) == ["Now the file.", f"All done.\n{MARKER}"]
+
+
 def test_a_copy_of_a_line_is_left_out_and_the_same_words_later_are_not() -> None:
     thought = {"type": "reasoning", "id": "r", "text": "Hm.", "session_id": "s"}
     found = events(INIT, thought, thought, word("Ok."), word("Ok."), word("Ok.", id="m-2"), {**thought, "id": "q"})

@@ -32,6 +32,11 @@ class Said:
             self._size -= len(self._texts.popleft())
             self._dropped = True
 
+    def knows(self, text: str) -> bool:
+        """Whether these are words of any of the latest messages."""
+        bare = text.strip()
+        return any(known.strip() == bare for known in self._texts)
+
     def repeats(self, text: str) -> bool:
         """Whether these are the last words said, or all of them joined. Blanks do not count: CLIs trim and join."""
         if self._texts and self._texts[-1].strip() == text.strip():

@@ -236,7 +236,8 @@ class DroidAdapter(JsonAdapter):
 
     def _finish(self, value: dict[str, Any], text: str | None, *, failed: bool) -> list[TranscriptEvent]:
         events: list[TranscriptEvent] = []
-        if text and not self._said.repeats(text):
+        # 0.225 takes an earlier message for the final one if that is very long.
+        if text and not self._said.repeats(text) and not self._said.knows(text):
             self._said.add(text)
             events.append(Text(Tag.SYS if failed else Tag.AI, text))
         usage = _usage(get_dict(value, "usage"), self._model)
