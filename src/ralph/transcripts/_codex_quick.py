@@ -52,6 +52,8 @@ _HARMLESS = re.compile(
     r"(?!(?:exec|codex|thinking|user|apply patch|file update|tokens used)\Z|mcp|model rerouted: |ERROR: |Re"
     r"|stream error: |warning: |deprecated: |hook: |[0-9]{4}-|\*\*|apply_patch|\s)[\s\S]"
 ).match
+#: The same by its first two characters, after colours: as nearly all are.
+_SURELY = re.compile(r"\n(?:\x1b\[[0-9;]*m)*+(?!ex|co|th|us|ap|fi|to|mc|mo|ER|Re|st|wa|de|ho|[0-9]|\*)[!-~][ -~]").match
 #: A command of more lines is left to `feed`.
 _MOST_LINES = 20
 _THINK, _AI, _TOOL = Part.THINK, Part.AI, Part.TOOL
@@ -310,7 +312,7 @@ def _harmful(text: str, end: int) -> list[int]:
     while escape >= 0 or carriage >= 0:
         first = escape if carriage < 0 or 0 <= escape < carriage else carriage
         before, at = text.rfind("\n", 0, first), text.find("\n", first)
-        if not _HARMLESS(strip_escapes(text[before + 1 : at])):
+        if not _SURELY(text, before) and not _HARMLESS(strip_escapes(text[before + 1 : at])):
             found.append(before)
         if 0 <= escape < at:
             escape = text.find("\x1b", at)

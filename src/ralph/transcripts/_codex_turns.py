@@ -51,10 +51,10 @@ _SAID = rf"\n(?![{_FIRST}](?:{_SPECIAL}|okens used\n))[^\n]*+"
 # after a blank line is certain, and what follows it is no longer held.
 _TITLED = rf"(?:(?<=\n)\n(\*\*[^*\n]++\*\*(?:{_NO_TITLE})*+))?+"
 _SPEAKS = rf"(?:\ncodex\n((?!user\n|[{_FIRST}](?:{_SPECIAL}))\S[^\n]*+(?:{_HELD})*+))?+"
-_THINKS = rf"(?:(?<=\n)\nthinking((?:{_SAID})*+)\ncodex((?:{_SAID})*+))?+"
+_THINKS = rf"(?:(?<=\n)\nthinking((?:{_SAID})*+)\ncodex(?:\n({_SAID[2:]}(?:{_SAID})*+))?+)?+"
 #: Output of more lines is looked through more quickly in other ways.
 _FEW = 60
-_OUTPUT = rf"((?:{_NO_TITLE}){{0,{_FEW}}}+)"
+_OUTPUT = rf"(?:\n({_NO_TITLE[2:]}(?:{_NO_TITLE}){{0,{_FEW}}}+))?+"
 _RUNS = rf"{_EXEC}{_ENDED}(?=\n)"
 _AGAIN = r"(?<=\n)\n(thinking)(?=\n)"
 _TURN = re.compile(rf"{_OUTPUT}{_TITLED}{_SPEAKS}(?:{_THINKS}{_RUNS}|((?<=\n)\nthinking|\nfile update)(?=\n))").match
@@ -117,7 +117,7 @@ class TurnTranscript(HumanTranscript):
                 if not change:
                     break
             if output and not output.isspace():
-                add(ToolOutput(ToolRef(key, name), output[1:].rstrip("\n")))
+                add(ToolOutput(ToolRef(key, name), output.rstrip("\n")))
             add(ToolEnd(ToolResult(key, status, duration, name)))
             if titled is not None:
                 add(Text(_TAG_THINK, titled.rstrip("\n")))
@@ -128,7 +128,7 @@ class TurnTranscript(HumanTranscript):
                 for one in thoughts.split("\n"):
                     if one and not one.isspace():
                         add(Text(_TAG_THINK, one))
-                spoken = said[1:].split("\n") if said else []
+                spoken = said.split("\n") if said is not None else []
                 for one in spoken:
                     add(Text(_TAG_AI, one))
             if other is None:
