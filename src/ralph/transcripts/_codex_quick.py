@@ -92,6 +92,9 @@ class QuickTranscript(TurnTranscript):
             if not self._running:
                 begin = block.pos
                 self._turns(block, text, end)
+                if self._part is _THINK and block.pos < end:
+                    self._talks(block, text, end)
+                    return True
                 if self._part is not _TOOL or block.pos >= end:
                     return block.pos > begin
             return self._held_until(block, text, end)
