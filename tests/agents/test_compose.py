@@ -79,3 +79,10 @@ def test_a_session_is_named_or_continued_as_the_release_can(
 def test_the_first_releases_cannot_continue_a_session(agent: str, version: str, help_text: str) -> None:
     spec = registry.get(agent)
     assert (choose_invocation(spec, version, lambda _args: help_text).session or spec.session) is None
+
+
+def test_a_release_that_does_not_tell_its_version_is_taken_for_one_of_today() -> None:
+    """A busy machine may not answer in time."""
+    for agent, line in (("cline", "--json"), ("pi", "--mode json"), ("qwen", "-o stream-json -y")):
+        spec = registry.get(agent)
+        assert " ".join(arguments(spec, choose_invocation(spec, None, lambda _args: ""))) == line
