@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,13 +11,13 @@ from ralph.masking.formats import hinted
 from ralph.masking.joining import Joiner, key_of
 from ralph.masking.masker import replaced
 from ralph.masking.pem import block_spans
+from ralph.masking.tails import Tails
 from ralph.transcripts.events import Meta, Text, ToolOutput, TranscriptEvent, encode_lines
 
 if TYPE_CHECKING:
     from ralph.masking.masker import Masker
 
 _CUT = 4
-_REMEMBERED = 8
 
 
 class EventMasker:
@@ -34,14 +33,15 @@ class EventMasker:
         self._cuts = frozenset(form[i : i + _CUT] for form in known for i in range(len(form) - _CUT))
         self._pieces = False
         self._joiner = Joiner(masker.finder, lambda event: masked_event(masker, event))
-        self._before: deque[list[TranscriptEvent]] = deque(maxlen=_REMEMBERED)
+        #: of what has gone out unexamined
+        self._tails = Tails(_CUT)
         #: texts whose last event ended within a private key
         self._within: set[str] = set()
 
     def expect_pieces(self, possible: bool) -> None:
         """Whether texts of events may be pieces of lines in what comes now, from another process."""
         self._pieces = possible and self._on
-        self._before.clear()
+        self._tails.clear()
         self._within.clear()
         self._joiner.forget()
 
@@ -50,11 +50,11 @@ class EventMasker:
         lines = encode_lines(events)
         if not self._on or not (self._within or self._joiner.busy or self._suspicious(events, lines)):
             if self._pieces:
-                self._before.append(events)
+                for over in self._tails.keep():
+                    self._joiner.end(over)
             return events, lines
         if self._pieces:
-            self._joiner.remember(self._before)
-            self._before.clear()
+            self._joiner.remember(self._tails.take())
             events = self._joiner.feed(events)
         else:
             events = [self._masked(event) for event in events]
@@ -81,7 +81,7 @@ class EventMasker:
 
     def _may_be_cut(self, events: list[TranscriptEvent]) -> bool:
         """Whether a text ends within what could be a secret that is known by its value, or is a scrap."""
-        ends = {event.text[-_CUT:] for event in events if type(event) is Text or type(event) is ToolOutput}
+        ends = self._tails.look(events)
         ends.discard("")
         return not ends.isdisjoint(self._cuts) or min(map(len, ends), default=_CUT) < _CUT
 

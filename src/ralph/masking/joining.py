@@ -9,16 +9,15 @@ import msgspec
 
 from ralph.masking.finder import Finder, Span, mark, merged
 from ralph.masking.pem import block_spans
+from ralph.masking.tails import CONTEXT, tool_key
 from ralph.transcripts.events import Meta, Text, ToolEnd, ToolOutput, TranscriptEvent
 from ralph.transcripts.meta import OURS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Mapping
 
 #: Fewer characters of a secret than these tell nothing; a text that ends with them is not held back.
 _LEAST = 4
-#: What is remembered of a text that has gone out: as much as may be the beginning of something.
-_CONTEXT = 64
 #: A piece that goes on with a key that could have ended before it: shorter and without a number, it is the next word.
 _GOES_ON = 16
 _HELD_EVENTS = 256
@@ -29,7 +28,7 @@ def key_of(event: TranscriptEvent) -> str | None:
     """Which text an event goes on with."""
     if type(event) is Text:
         return event.tag.value
-    return f"tool {event.tool.id}" if type(event) is ToolOutput else None
+    return tool_key(event.tool.id) if type(event) is ToolOutput else None
 
 
 class _Stream(msgspec.Struct):
@@ -63,16 +62,15 @@ class Joiner:
         """What was printed so far has no continuation."""
         self._streams.clear()
 
-    def remember(self, batches: Iterable[list[TranscriptEvent]]) -> None:
-        """What has gone out since, unexamined."""
-        for batch in batches:
-            for event in batch:
-                key = key_of(event)
-                if key is not None:
-                    stream = self._streams.setdefault(key, _Stream())
-                    stream.context = (stream.context + event.text)[-_CONTEXT:]  # type: ignore[union-attr]
-                elif isinstance(event, ToolEnd):
-                    self._streams.pop(f"tool {event.tool.id}", None)
+    def remember(self, tails: Mapping[str, str]) -> None:
+        """The ends of what has gone out since, unexamined."""
+        for key, tail in tails.items():
+            stream = self._streams.setdefault(key, _Stream())
+            stream.context = (stream.context + tail)[-CONTEXT:]
+
+    def end(self, key: str) -> None:
+        """Nothing more comes of this text."""
+        self._streams.pop(key, None)
 
     def feed(self, events: list[TranscriptEvent]) -> list[TranscriptEvent]:
         """What can go out now, in order."""
@@ -94,7 +92,7 @@ class Joiner:
             if key is not None:
                 texts.setdefault(key, []).append(index)
             elif isinstance(event, ToolEnd):
-                over.add(f"tool {event.tool.id}")
+                over.add(tool_key(event.tool.id))
         stop = len(self._held)
         if not everything:
             for key, where in texts.items():
@@ -147,7 +145,7 @@ class Joiner:
         start = self._finder.unfinished(released, _LEAST) if gone and last else len(released)
         stream.open = start < len(released)
         stream.within = within if gone else stream.within
-        stream.context = released[min(start, max(0, len(released) - _CONTEXT)) :]
+        stream.context = released[min(start, max(0, len(released) - CONTEXT)) :]
 
     def _spans(self, stream: _Stream, parts: list[str], *, last: bool) -> tuple[list[Span], bool]:
         """Those of each piece by itself, and those that go over several."""
