@@ -217,5 +217,6 @@ def test_ids_that_appear_only_in_the_last_line() -> None:
         for line in lines
     ]
     assert [n for n, found in enumerate(told) if found] == [len(lines) - 1]
-    assert "given" in session_flags(get("copilot").session, "given", resume=False)
-    assert session_flags(get("copilot").session, "given", resume=True)
+    today = get("copilot").invocation[0].session
+    assert "given" in session_flags(today, "given", resume=False)
+    assert session_flags(today, "given", resume=True)

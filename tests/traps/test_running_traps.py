@@ -272,21 +272,23 @@ def test_without_a_resume_every_iteration_counts_for_itself(start: Start) -> Non
     assert (ran.end["usage"]["prompt_tokens"], ran.end["usage"]["cost_usd"]) == (600, 1.0)
 
 
-def test_a_cost_that_is_cumulative_after_a_resume(start: Start) -> None:
-    """Claude's total goes on from the session's; beside it stands what this run added."""
-    parts = [
-        claude(
-            "working",
-            usage={"input_tokens": 300, "output_tokens": 10},
-            total_cost_usd=0.5 * n,
-            model_usage_since_last_result={"opus": {"costUSD": 0.5}},
-        )
-        for n in (1, 2)
-    ]
-    ran = start(
-        "claude", f"if [ $RALPH_ITERATION = 1 ]; then\n{parts[0]}\nelse\n{parts[1]}\nfi", "2", "--continue-session"
-    )
-    assert ran.end["usage"]["cost_usd"] == 1.0
+@pytest.mark.parametrize(
+    ("version", "totals", "since"),
+    [
+        ("2.1.325", (0.5, 1.0, 1.5), {"model_usage_since_last_result": {"opus": {"costUSD": 0.5}}}),
+        ("2.1.300", (0.5, 1.0, 1.5), {}),  # it does not say what this run added
+        ("2.1.220", (0.5, 0.5, 0.5), {}),  # nor is it cumulative
+    ],
+)
+def test_a_cost_that_is_cumulative_after_a_resume(
+    start: Start, version: str, totals: tuple[float, ...], since: dict[str, Any]
+) -> None:
+    """Claude's total goes on from the session's, in some releases, and three times 0.5 is 1.5."""
+    usage = {"input_tokens": 300, "output_tokens": 10}
+    parts = [claude("working", usage=usage, total_cost_usd=total, **since) for total in totals]
+    cases = "\n".join(f"{n})\n{part}\n;;" for n, part in enumerate(parts, 1))
+    ran = start("claude", f"case $RALPH_ITERATION in\n{cases}\nesac", "3", "--continue-session", version=version)
+    assert (ran.end["usage"]["cost_usd"], ran.end["usage"]["prompt_tokens"]) == (1.5, 900)
 
 
 def test_an_agent_that_lives_on_after_its_result(start: Start, mark: str) -> None:

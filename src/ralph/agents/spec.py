@@ -28,6 +28,8 @@ class SessionFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start: tuple[str, ...] = ()
     #: the tokens it tells after a resume are those of the whole session
     cumulative_usage: bool = False
+    #: only the cost is
+    cumulative_cost: bool = False
 
 
 class Invocation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,7 +14,7 @@ from ralph.loop import costs, progress, report
 from ralph.loop.judge import Verdict, judge
 from ralph.loop.observe import Observation, add_usage, known_total
 from ralph.loop.record import Recorder
-from ralph.loop.sessions import Ticket, session_of, usage_is_cumulative
+from ralph.loop.sessions import Ticket, session_of, told_again
 from ralph.runners.process import Command, Ended, EndKind
 from ralph.transcripts import registry
 from ralph.transcripts.safe import SafeAdapter
@@ -109,7 +109,7 @@ class Iterations:
         own = launcher.adapter(text) if launcher else None
         adapter = SafeAdapter(own or registry.create(plan.transcript, prompt=text))
         self._journal.masked.expect_pieces(adapter.pieces)
-        told = sessions.told if ticket.resume and usage_is_cumulative(plan) else None
+        told = told_again(plan, sessions.told) if ticket.resume else None
         seen = Observation(plan.reader(self._markers) or self._markers, self._crew.cost_of, told)
         pty = plan.settings.pty or plan.invocation.pty
         stored = not self._journal.redacts

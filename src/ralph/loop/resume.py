@@ -12,7 +12,7 @@ from ralph.journal.reader import records
 from ralph.loop import costs
 from ralph.loop.observe import Observation
 from ralph.loop.progress import Snapshot
-from ralph.loop.sessions import usage_is_cumulative
+from ralph.loop.sessions import told_again
 from ralph.loop.standing import Standing, restored
 from ralph.runners.framing import LineFramer
 from ralph.transcripts import registry
@@ -117,7 +117,7 @@ def lost(past: Past, paths: RunPaths, crew: tuple[Plan, ...], markers: Markers) 
     assert past.cut is not None
     plan = next((one for one in crew if one.agent == past.cut_agent), None)
     session = past.standing.sessions.get(past.cut_agent)
-    told = session.told if plan and session and usage_is_cumulative(plan) else None
+    told = told_again(plan, session.told) if plan and session else None
     seen = Observation(markers, costs.pricing(plan) if plan else None, told)
     if plan is None or plan.launcher is not None:  # whose output other conventions' code has a hand in
         seen.feed(list(past.cut_usage))

@@ -10,7 +10,7 @@ import msgspec
 
 from ralph.launch import SessionMode
 from ralph.loop.standing import Session
-from ralph.transcripts.events import decode_json
+from ralph.transcripts.events import Usage, decode_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ralph.launch import Launcher
     from ralph.loop.judge import Verdict
     from ralph.plan import Plan
-    from ralph.transcripts.events import Usage
 
 #: How much of a recording is searched for an id that no event told.
 _SEARCHED = 4 << 20
@@ -72,10 +71,14 @@ class Sessions:
         self._session = found or ticket.session
 
 
-def usage_is_cumulative(plan: Plan) -> bool:
-    """Whether a resumed session tells the tokens of all its iterations each time."""
+def told_again(plan: Plan, told: Usage | None) -> Usage | None:
+    """Of what a session told until now, that which it will tell once more when it is gone on with."""
     flags = plan.invocation.session or (plan.spec.session if plan.spec else None)
-    return flags is not None and flags.cumulative_usage
+    if told is None or flags is None:
+        return None
+    if flags.cumulative_usage:
+        return told
+    return Usage(cost_usd=told.cost_usd) if flags.cumulative_cost else None
 
 
 def session_of(launcher: Launcher | None, told: str | None, stdout: Path) -> str | None:

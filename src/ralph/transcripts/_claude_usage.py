@@ -130,9 +130,10 @@ class RunUsage:
     def result(self, value: dict[str, Any], model: str | None) -> Usage | None:
         """What a `result` line adds to the results before it.
 
-        Measured on 1.0.128 and 2.1.325: a second turn's `usage` is its own, and a resumed run's too, while
-        `total_cost_usd` goes on from the session's cost. Newer releases also say what came since the last result.
-        Older ones do not: then the cost of a resumed run is what the line says.
+        Measured on 1.0.60 to 2.1.325: a second turn's `usage` is its own, and a resumed run's too, while
+        `total_cost_usd` goes on from turn to turn. Of a resumed run it is the run's own up to 2.1.276 and the session's
+        after that; since 2.1.309 what came since the last result stands beside it. Between the two it is what the line
+        says: the loop, which knows what the session told before, makes the difference.
         """
         given = value.get("usage")
         model = model or main_model(get_dict(value, "modelUsage"))

@@ -56,6 +56,7 @@ class Part(msgspec.Struct, gc=False):
     cost: Any = None
     error: Any = None
     attempt: Any = None
+    snapshot: Any = None
 
 
 class Line(msgspec.Struct, gc=False):

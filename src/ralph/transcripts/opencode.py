@@ -269,6 +269,14 @@ def _duration(time: Time) -> int | None:
     return end - start if start is not None and end is not None and end >= start else None
 
 
+def _told_within(part: Part, total: int | None, written: int | None) -> bool:
+    """Whether the input may hold the cached tokens, as it does in 1.0.61 unless the provider is Anthropic.
+
+    Its steps have neither a total nor, in a repository, a snapshot; those of 1.1.31 have the latter.
+    """
+    return total is None and not written and part.snapshot is None
+
+
 def _usage(part: Part) -> Usage | None:
     """One step's tokens. opencode counts cached ones apart from the input, newer versions reasoning apart too."""
     tokens = part.tokens or _NO_TOKENS
@@ -276,7 +284,7 @@ def _usage(part: Part) -> Usage | None:
     read, written = whole_number(cache.read), whole_number(cache.write)
     prompt, output = whole_number(tokens.input), whole_number(tokens.output)
     reasoning, total = whole_number(tokens.reasoning), whole_number(tokens.total)
-    if prompt is not None:
+    if prompt is not None and not (_told_within(part, total, written) and prompt >= (read or 0)):
         prompt += (read or 0) + (written or 0)
     if output is not None and reasoning and total == (prompt or 0) + output + reasoning:
         output += reasoning
