@@ -80,7 +80,7 @@ class ClaudeLikeAdapter(UsualLines):
             return False
         if "session_id" in value or "uuid" in value:
             return True
-        return not self.spoken and (kind in self.handlers or kind in _NOISE)
+        return (self.certain or not self.spoken) and (kind in self.handlers or kind in _NOISE)
 
     def on_object(self, value: dict[str, Any]) -> Events:
         kind = value.get("type")

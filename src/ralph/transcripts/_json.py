@@ -44,6 +44,8 @@ class JsonAdapter(TranscriptAdapter):
         self._closing = ""
         #: words came; where no JSON came before them, JSON after them may be more of them
         self.spoken = False
+        #: whoever set this knows that JSON comes, and that words before it are noise
+        self.certain = False
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         """The events of one JSON object. Fields may be missing, of another type, or new."""
