@@ -278,6 +278,9 @@ def test_an_error_without_words_is_what_the_retries_were_for() -> None:
     last = '{\n  "error": {\n    "type": "Error",\n    "message": "[object Object]",\n    "code": 1\n  }\n}\n'
     assert verdict("", stderr=_TOO_MANY + last, code=1)["outcome"] == "rate_limited"
     assert verdict("", stderr=last, code=1)["outcome"] == "failed"
+    unknown = result_error("[API Error: An unknown error occurred.]")
+    assert verdict(INIT, unknown, stderr=_TOO_MANY, code=1)["outcome"] == "rate_limited"
+    assert verdict(INIT, unknown, code=1)["outcome"] == "failed"
 
 
 def test_infinite_and_endless_numbers_are_no_counts() -> None:

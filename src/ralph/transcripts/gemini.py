@@ -49,8 +49,8 @@ _NOISE = (
     "(Use `node --trace-",
 )
 _EXITED = re.compile(r"Command (?:exited with code: (?!0$)\d+|terminated by signal: \S+|failed: .*)")
-#: All that 0.20 says at the end of its json; what the error was stands among its retries.
-_NO_WORDS = "[object Object]"
+#: All that 0.20 says at the end of its json, and 0.45 of its stream-json; what the error was stands among the retries.
+_NO_WORDS = ("[object Object]", "An unknown error occurred.")
 _NOTHING: dict[str, Any] = {}
 _DOCUMENT_START = ('"session_id":', '"response":', '"stats":', '"error":')
 
@@ -294,7 +294,7 @@ class GeminiAdapter(JsonAdapter):
         if failed:
             text = error if isinstance(error, str) else get_str(error, "message") or self._problem
             failure = explain(text or "the run failed", get_str(error, "type"), get_int(error, "code"))
-            if text == _NO_WORDS and retrying and failure.error_class is ErrorClass.FAILED:
+            if failure.message in _NO_WORDS and retrying and failure.error_class is ErrorClass.FAILED:
                 message = retrying["message"]
                 failure = Failure(message, ErrorClass(retrying["class"]), explain(message).retry_after)
             return [*failure.limit(), meta.result(ok=False, reason=failure.message, error_class=failure.error_class)]
