@@ -18,18 +18,6 @@ def open_standard_streams() -> None:
             setattr(sys, name, os.fdopen(fd, "r" if fd == 0 else "w", encoding="utf-8", closefd=False))
 
 
-def import_msgspec() -> None:
-    """Without typing_extensions, which it imports where that is installed, for names that Python has itself by now:
-    with all that it imports in turn, that would be a tenth of a start."""
-    if "typing_extensions" in sys.modules:
-        return
-    sys.modules["typing_extensions"] = None  # type: ignore[assignment] # how Python is told that there is none
-    try:
-        import msgspec  # noqa: F401
-    finally:
-        del sys.modules["typing_extensions"]  # for whoever needs it later
-
-
 def main() -> None:
     open_standard_streams()
     if sys.argv[1:] in (["--version"], ["-V"]):
@@ -40,7 +28,6 @@ def main() -> None:
     # What is imported stays until the end, and an event is gone with its last reference: looking for cycles as
     # often as Python does by default would find next to nothing for 6 % of the time of a start.
     gc.set_threshold(50_000)
-    import_msgspec()
     from ralph.cli import main as cli
 
     try:
