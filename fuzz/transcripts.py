@@ -89,7 +89,7 @@ def check(name: str, data: bytes) -> None:
     rng = choices(data)
     if rng.random() < 0.3:
         many = _in_blocks(name, streams, rng)
-        sane(events)  # as all events of a run are made
+        events = sane(events)  # as all events of a run are made
         require(many == events, "the same events for the same lines, one by one and many at once", many, events)
     if rng.random() < 0.005 and streams.lines:
         memory.check(partial(create, name, streams.prompt), [rng.choice(streams.lines)])

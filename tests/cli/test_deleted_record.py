@@ -89,8 +89,10 @@ def test_a_second_run_is_still_kept_out(ralph: Ralph, start: Start, repo: Path) 
 
 
 def test_a_run_that_died_after_it_can_be_gone_on_with(ralph: Ralph, start: Start, repo: Path) -> None:
-    run = start("echo at-$RALPH_ITERATION; [ $RALPH_ITERATION = 2 ] && git clean -qfdx && sleep 60; exit 0", "3")
+    deletes = "while [ ! -e .git/go ]; do sleep 0.05; done; git clean -qfdx; sleep 60"
+    run = start(f"echo at-$RALPH_ITERATION; {SECOND} {{ {deletes}; }}; exit 0", "3")
     run.says("at-2")
+    (repo / ".git" / "go").touch()
     assert eventually(lambda: not (repo / ".ralph").exists())
     run.process.kill()
     run.process.wait()

@@ -95,7 +95,7 @@ def test_the_argv_is_the_one_of_a_run(ralph: Ralph, tools: Path) -> None:
     ("version", "standing", "shown"),
     [
         ("0.166.9", "tested", "0.166.9, tested"),
-        ("0.999.0", "newer", "newer than those tested (0.50.0, 0.166.0)"),
+        ("0.999.0", "newer", "newer than those tested (0.50.0 … 0.166.0)"),
         ("0.90.0", "between", "between those tested"),
         ("0.20.0", "too_old", "too old: at least 0.50 is needed"),
     ],

@@ -22,7 +22,6 @@ from ralph.plan import Plan
 from ralph.planning import with_warnings
 from ralph.programs import which
 from ralph.transcripts import registry as transcripts
-from ralph.transcripts._json import JsonAdapter
 
 if TYPE_CHECKING:
     from ralph.config.layers import Resolved
@@ -85,8 +84,6 @@ class ProviderLauncher(_Signals):
 
     def adapter(self, prompt: str) -> TranscriptAdapter:
         inner = transcripts.create(self._transcript, prompt=prompt)
-        if isinstance(inner, JsonAdapter):
-            inner.certain = True  # a wrapper may say anything before its first event
         return ProviderAdapter(inner, patterns_of(self._settings), self._settings.wait_on_limit)
 
     def help_for(self, outcome: str) -> str | None:

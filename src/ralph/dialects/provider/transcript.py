@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.transcripts import meta
+from ralph.transcripts._json import JsonAdapter
 from ralph.transcripts.base import Capabilities, TranscriptAdapter
 from ralph.transcripts.events import Meta, Tag, Text, ToolStart, TranscriptEvent
 from ralph.transcripts.meta import ErrorClass, Kind
@@ -50,6 +51,8 @@ class ProviderAdapter(TranscriptAdapter):
 
     def __init__(self, inner: TranscriptAdapter, patterns: list[Pattern], wait: float = 0.0) -> None:
         self._inner = inner
+        if isinstance(inner, JsonAdapter):
+            inner.certain = True  # a wrapper may say anything before its first event
         self.name = inner.name
         self._patterns = patterns
         self._found: Pattern | None = None
