@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ralph.transcripts import _claude_usage
 from ralph.transcripts._claude_usage import RunUsage
 
 if TYPE_CHECKING:
+    import pytest
+
     from ralph.transcripts.events import Usage
 
 
-def test_many_messages_are_added_up_on_the_way_and_none_is_lost() -> None:
+def test_many_messages_are_added_up_on_the_way_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_claude_usage, "_MOST_MESSAGES", 1000)
     usage = RunUsage()
     for number in range(2500):
         counts = {"input_tokens": 1, "output_tokens": 2}

@@ -8,7 +8,7 @@ from ralph.loop.observe import Observation
 from ralph.loop.signals import Markers
 from ralph.transcripts import recent, registry
 from ralph.transcripts.events import Text, ToolCall, ToolEnd, ToolOutput, ToolRef, ToolResult, ToolStart, ToolStatus
-from ralph.transcripts.recent import KEPT, Recent, RecentKeys
+from ralph.transcripts.recent import KEPT, Recent, RecentCalls, RecentKeys
 from ralph.ui.render import Renderer
 
 if TYPE_CHECKING:
@@ -92,3 +92,25 @@ def test_words_of_an_agent_that_is_closed_to_make_room_are_not_lost(monkeypatch:
     line = '{"type":"assistant.message_delta","agentId":"a%d","data":{"messageId":"m%d","deltaContent":"word %d"}}'
     events = [event for n in range(30) for event in adapter.feed(line % (n, n, n))] + adapter.flush()
     assert [event.text for event in events if isinstance(event, Text)] == [f"word {n}" for n in range(30)]
+
+
+def test_of_calls_those_that_ended_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent, "KEPT", 8)
+    calls = RecentCalls()
+    calls.begin("open", "shell")
+    for number in range(100):
+        calls.begin(f"call-{number}", "read")
+        calls[f"call-{number}"] = None
+        assert len(calls) <= 8
+    assert (calls["open"], calls.oldest(), calls.added) == ("shell", "open", 101)
+    assert "call-99" in calls
+    assert "call-0" not in calls
+
+
+def test_of_calls_that_never_end_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent, "KEPT", 8)
+    calls = RecentCalls()
+    for number in range(100):
+        calls.begin(f"call-{number}", "read")
+        assert len(calls) <= 8
+    assert (calls.added, "call-99" in calls, "call-0" in calls) == (100, True, False)

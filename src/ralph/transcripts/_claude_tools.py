@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ralph.transcripts._json import get_str
 from ralph.transcripts.events import ToolCall, ToolEnd, ToolOutput, ToolRef, ToolResult, ToolStart, ToolStatus
-from ralph.transcripts.recent import Recent, RecentKeys
+from ralph.transcripts.recent import RecentCalls
 
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
@@ -18,13 +18,12 @@ OK, FAIL = ToolStatus.OK, ToolStatus.FAIL
 
 class ToolCalls:
     def __init__(self) -> None:
-        self._open = Recent[str, str]()
-        self._known = RecentKeys[str]()
+        self._calls = RecentCalls()
 
     def start(self, block: dict[str, Any]) -> list[TranscriptEvent]:
         """From a `tool_use` block; nothing if this call is known already."""
-        call = get_str(block, "id") or f"call-{self._known.added + 1}"
-        if call in self._known:
+        call = get_str(block, "id") or f"call-{self._calls.added + 1}"
+        if call in self._calls:
             return []
         given = block.get("input")
         return [self._begin(call, get_str(block, "name") or "tool", given if isinstance(given, dict) else None)]
@@ -32,9 +31,8 @@ class ToolCalls:
     def start_call(self, call: str, name: str, given: dict[str, Any] | None, events: list[TranscriptEvent]) -> None:
         """The same of what is known to be a call; an empty id or name is none."""
         if call and name:
-            if call not in self._known:
-                self._known.add(call)
-                self._open[call] = name
+            if call not in self._calls:
+                self._calls.begin(call, name)
                 events.append(ToolStart(ToolCall(call, name, given)))
         else:
             events += self.start({"id": call, "name": name, "input": given})
@@ -55,22 +53,23 @@ class ToolCalls:
         given: dict[str, Any] | None = None,
     ) -> None:
         """`called` and `given` are for a call that begins only here."""
+        calls = self._calls
         if call is None:
-            call = next(iter(self._open), f"call-{self._known.added + 1}")
-        name = self._open.pop(call, None)
+            call = calls.oldest() or f"call-{calls.added + 1}"
+        name = calls.get(call)
         if name is None:
-            if call in self._known:
+            if call in calls:
                 return
-            self._known.add(call)
             name = called
+            calls.begin(call, name)
             events.append(ToolStart(ToolCall(call, name, given)))
+        calls[call] = None
         if text:
             events.append(ToolOutput(ToolRef(call, name), text))
         events.append(ToolEnd(ToolResult(call, status, duration_ms, name)))
 
     def _begin(self, call: str, name: str, given: dict[str, Any] | None) -> ToolStart:
-        self._known.add(call)
-        self._open[call] = name
+        self._calls.begin(call, name)
         return ToolStart(ToolCall(call, name, given))
 
 

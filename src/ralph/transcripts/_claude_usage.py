@@ -63,7 +63,7 @@ def main_model(models: dict[str, Any]) -> str | None:
 #: A message has two or three lines with counts; should a stream have more, they are merged as they come.
 _MOST_PARTS = 8
 #: More messages than these are added up, as no line of the older ones will come any more.
-_MOST_MESSAGES = 1000
+_MOST_MESSAGES = 10_000
 
 
 class RunUsage:

@@ -19,7 +19,7 @@ from ralph.transcripts.events import (
     decode_json,
 )
 from ralph.transcripts.meta import ErrorClass
-from ralph.transcripts.recent import Recent, RecentKeys
+from ralph.transcripts.recent import Recent, RecentCalls
 
 _SHELLS = frozenset({"Bash", "Shell", "PowerShell"})
 #: The last line of a shell's result in Kimi Code.
@@ -29,6 +29,8 @@ _NOT_RUN = re.compile(
     r'Tool "([^"]+)" was (?:denied|not run)\b|(?:<system>ERROR: )?The tool call is rejected by the user'
 )
 _MAYBE_NOT_RUN = ('Tool "', "The tool call is rejected", "<system>ERROR: The tool call is rejected")
+#: How the last line of one that failed begins.
+_FAILING = ("C", "S")
 _DONE = re.compile(r"(?:Wrote|Appended|Replaced|Edited|Updated|Created) ")
 
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
@@ -36,8 +38,7 @@ _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 class KimiTools:
     def __init__(self) -> None:
-        self.open = Recent[str, str]()
-        self._finished = RecentKeys[str]()
+        self._calls = RecentCalls()
         self._refused = Recent[str, str]()
 
     def refused(self) -> tuple[str, ErrorClass] | None:
@@ -47,45 +48,50 @@ class KimiTools:
         return None
 
     def start(self, events: list[TranscriptEvent], call: str, name: str, arguments: Any) -> None:
-        if call not in self.open and call not in self._finished:
-            self.open[call] = name
+        if call not in self._calls:
+            self._calls.begin(call, name)
             events.append(ToolStart(ToolCall(call, name, _input(arguments))))
 
     def end(
-        self, events: list[TranscriptEvent], call: str, output: str, status: ToolStatus | None, *, code: bool = False
+        self, events: list[TranscriptEvent], call: str, output: str, status: ToolStatus | None, code: bool = False
     ) -> None:
         """`status` if it is told; `code` says that the result is in Kimi Code's way."""
-        if call in self._finished:
-            return
-        self._finished.add(call)
-        name = self.open.pop(call, None)
+        calls = self._calls
+        name = calls.get(call)
         if name is None:
+            if call in calls:
+                return
             name = "tool"
+            calls.begin(call, name)
             events.append(ToolStart(ToolCall(call, name)))
+        calls[call] = None
         if output:
             events.append(ToolOutput(ToolRef(call, name), output))
-        maybe = output[:1] in ("T", "<") and output.startswith(_MAYBE_NOT_RUN)
-        refusal = _NOT_RUN.match(output) if maybe else None
-        if refusal is not None and refusal.group(1) in (None, name):
-            self._refused[name] = output.partition("\n")[0][:300]
-            status = ToolStatus.FAIL
-        elif status is None:
-            status = _status(name, output, code=code)
-        if status is ToolStatus.OK and self._refused:
+            if output[0] in "T<" and self._is_refusal(name, output):
+                status = ToolStatus.FAIL
+        if status is None:
+            status = _status(name, output, code)
+        if self._refused and status is ToolStatus.OK:
             self._refused.pop(name, None)
         events.append(ToolEnd(ToolResult(call, status, None, name)))
 
+    def _is_refusal(self, name: str, output: str) -> bool:
+        refusal = _NOT_RUN.match(output) if output.startswith(_MAYBE_NOT_RUN) else None
+        if refusal is None or refusal.group(1) not in (None, name):
+            return False
+        self._refused[name] = output.partition("\n")[0][:300]
+        return True
 
-def _status(name: str, output: str, *, code: bool) -> ToolStatus:
+
+def _status(name: str, output: str, code: bool) -> ToolStatus:
     if output[:8] == "<system>":
         return ToolStatus.FAIL if output.startswith("ERROR", 8) else ToolStatus.OK
     if name in _SHELLS:
         # Kimi Code, also before it told its version. From the end: a search would try every line of a long output.
-        tail = output[-500:]
-        if "Command " not in tail and "Session closed" not in tail:
-            return ToolStatus.OK
-        tail = tail.rstrip()
+        tail = output[-500:].rstrip()
         last = tail.rfind("\n") + 1
+        if tail[last : last + 1] not in _FAILING:
+            return ToolStatus.OK
         return ToolStatus.OK if _FAILED.match(tail, last) is None else ToolStatus.FAIL
     # Other tools of Kimi Code fail in words of their own.
     return ToolStatus.OK if not code or _DONE.match(output) else ToolStatus.UNKNOWN

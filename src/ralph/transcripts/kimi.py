@@ -29,6 +29,7 @@ _ROLES = frozenset({"assistant", "tool", "meta", "user", "system"})
 #: What a hook printed comes as an assistant's message.
 _HOOK = re.compile(r"[A-Z][A-Za-z]+ hook(?: blocked)?\n\n")
 _BULLET = "• "
+_AI, _THINK = Tag.AI, Tag.THINK
 
 
 class KimiAdapter(JsonAdapter):
@@ -80,21 +81,19 @@ class KimiAdapter(JsonAdapter):
 
     def _usual(self, line: Line, events: list[TranscriptEvent]) -> bool:
         # Not by isinstance, which is slow to say no.
-        if type(line) is Assistant:
-            return self._usual_message(line, events)
-        if type(line) is not Tool or not line.call:
+        if type(line) is Tool:
+            if not line.call:
+                return False
+            if self._tail:
+                self._tail.clear()
+            self._answered = False
+            content = line.content
+            if type(content) is not str:
+                content = "\n".join([part.text for part in content if part.text])  # type: ignore[union-attr]
+            self._tools.end(events, line.call, content, None, self._code)
+            return True
+        if type(line) is not Assistant:
             return False
-        if self._tail:
-            self._tail.clear()
-        self._answered = False
-        content = line.content
-        if isinstance(content, list):
-            content = "\n".join([part.text for part in content if part.text])
-        self._tools.end(events, line.call, content, None, code=self._code)
-        return True
-
-    def _usual_message(self, line: Assistant, events: list[TranscriptEvent]) -> bool:
-        """False for a message that must be read as an object."""
         calls = line.tool_calls
         for call in calls:
             if not call.id:
@@ -103,19 +102,12 @@ class KimiAdapter(JsonAdapter):
             self._tail.clear()
         self._answered = not calls
         self._retrying = None
-        if line.reasoning:
-            events.append(Text(Tag.THINK, line.reasoning))
-        content = line.content
-        if type(content) is str:
-            if content:
-                events.append(_words(content))
-        elif content is not None:
-            for part in content:
-                if type(part) is TextPart:
-                    if part.text:
-                        events.append(_words(part.text))
-                elif type(part) is ThinkPart and part.think:
-                    events.append(Text(Tag.THINK, part.think.removesuffix("\n")))
+        said = line.content
+        if type(said) is str and not line.reasoning:
+            if said:
+                events.append(_words(said))
+        else:
+            _parts(line, events)
         for call in calls:
             self._tools.start(events, call.id, call.function.name or "tool", call.function.arguments)
         return True
@@ -250,7 +242,7 @@ class KimiAdapter(JsonAdapter):
             return [meta.unknown(value)]
         self._answered = False
         events: list[TranscriptEvent] = []
-        self._tools.end(events, call, _text(value.get("content")), None, code=self._code)
+        self._tools.end(events, call, _text(value.get("content")), None, self._code)
         return events
 
     def _meta(self, value: dict[str, Any]) -> list[TranscriptEvent]:
@@ -289,8 +281,26 @@ def _first(lines: list[str]) -> str:
 
 
 def _words(text: str) -> Text:
-    hook = " hook" in text[:60] and _HOOK.match(text) is not None
-    return Text(Tag.SYS if hook else Tag.AI, text[:-1] if text[-1:] == "\n" else text)
+    if " hook" in text[:60] and _HOOK.match(text):
+        return Text(Tag.SYS, text.removesuffix("\n"))
+    return Text(_AI, text[:-1] if text[-1] == "\n" else text)
+
+
+def _parts(line: Assistant, events: list[TranscriptEvent]) -> None:
+    """A message with thoughts."""
+    if line.reasoning:
+        events.append(Text(_THINK, line.reasoning))
+    content = line.content
+    if type(content) is str:
+        if content:
+            events.append(_words(content))
+    elif content is not None:
+        for part in content:
+            if type(part) is TextPart:
+                if part.text:
+                    events.append(_words(part.text))
+            elif type(part) is ThinkPart and part.think:
+                events.append(Text(_THINK, part.think.removesuffix("\n")))
 
 
 def _part(part: Any) -> TranscriptEvent | None:

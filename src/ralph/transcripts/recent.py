@@ -53,3 +53,36 @@ class RecentKeys(Recent[K, None]):
 
     def discard(self, key: K) -> None:
         self.pop(key, None)
+
+
+class RecentCalls(dict[str, str | None]):
+    """Calls of tools by their id: the name of one that is open, None for one that has ended. Of many, those that ended
+    first are forgotten first. Entries are added by `begin` only; `calls[call] = None` ends one."""
+
+    __slots__ = ("_forgotten",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._forgotten = 0
+
+    @property
+    def added(self) -> int:
+        """How many there ever were."""
+        return self._forgotten + len(self)
+
+    def begin(self, call: str, name: str) -> None:
+        self[call] = name
+        if len(self) > KEPT:
+            self._forget()
+
+    def oldest(self) -> str | None:
+        """Of those that are open."""
+        return next((call for call, name in self.items() if name is not None), None)
+
+    def _forget(self) -> None:
+        excess = len(self) - KEPT // 2
+        ended = [call for call, name in self.items() if name is None]
+        still = islice((call for call, name in self.items() if name is not None), max(0, excess - len(ended)))
+        for call in [*ended[:excess], *still]:
+            del self[call]
+        self._forgotten += excess
