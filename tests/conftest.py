@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,14 @@ ROOT = Path(__file__).parent.parent
 # How fast a machine is says nothing about the code; a fresh checkout has no cache of hypothesis's either.
 settings.register_profile("ralph", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ralph")
+
+
+# A shell that runs the tests in the background, or nohup, has them and all that they start ignore these.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+for ignored in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    if signal.getsignal(ignored) is signal.SIG_IGN:
+        signal.signal(ignored, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,19 +13,9 @@ from processes import eventually, marked, nothing_left_behind
 from ralph.testing.model.scenarios import LONG_COMMAND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from conftest import Bench
 
 pytestmark = pytest.mark.realcli
-
-
-@pytest.fixture(autouse=True)
-def interruptible() -> Iterator[None]:
-    """A shell that runs this in the background has it, and all that it starts, ignore SIGINT."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(("sign", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130)], ids=["SIGKILL", "SIGINT"])
