@@ -13,7 +13,7 @@ from ralph.transcripts.events import Tag, Text, ToolStatus, decode_json
 from ralph.transcripts.meta import ErrorClass
 
 if TYPE_CHECKING:
-    from ralph.transcripts._claude_lines import Assistant, Message, User
+    from ralph.transcripts._claude_lines import Assistant, User
 
 #: Printed on stdout in every format, before it waits for a person at a browser.
 _LOGIN = "No API key found. Starting login flow"
@@ -28,7 +28,7 @@ class AmpAdapter(ClaudeLikeAdapter):
         self._logging_in = False
         # It tells the tokens of each message alone, and names none.
         self.usage.nameless_are_many = True
-        self._message: Message | None = None
+        self._message: tuple[bytes, object] | None = None
 
     def on_text(self, line: str) -> Events:
         line = strip_escapes(line)
@@ -53,10 +53,10 @@ class AmpAdapter(ClaudeLikeAdapter):
 
     def _usual_message(self, line: Assistant, events: Events) -> bool:
         """Some releases now and then print the last message twice."""
-        message = line.message
-        before, self._message = self._message, message
-        if before is not None and before.usage == message.usage and before.content == message.content:
+        message = (bytes(line.message.usage), line.message.content)
+        if message == self._message:
             return True
+        self._message = message
         return super()._usual_message(line, events)
 
     def _usual_told(self, line: User, events: Events) -> None:
