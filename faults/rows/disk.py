@@ -135,7 +135,7 @@ def no_inodes(at: Place) -> None:
     _small(at.repo, "20m")
     at.make_repository(at.repo)
     used = sum(1 for _ in at.repo.rglob("*")) + 1
-    subprocess.run(["mount", "-o", f"remount,nr_inodes={used + 40}", str(at.repo)], check=True)
+    subprocess.run(["mount", "-o", f"remount,nr_inodes={used + 120}", str(at.repo)], check=True)
     at.see(at.run(at.agent("say(f'here {ITERATION}')"), "30", "--stuck-after", "0").ended())
     at.said = [
         re.sub(r"ok×\d+", "ok and again", said) for said in at.said
