@@ -119,3 +119,19 @@ def test_without_git_it_is_said_what_is_wrong(ralph: Ralph, tmp_path_factory: py
     bare = tmp_path_factory.mktemp("bare")
     ended = ralph("run", "-p", "x", "--agent-cmd", "rm -rf .ralph", "2", cwd=bare)
     assert (ended.returncode, "the journal cannot be written" in ended.stdout) == (1, True)
+
+
+@pytest.mark.parametrize("link", ["ralph", "ralph/runs-"])
+def test_a_link_in_a_strangers_git_folder_leads_to_nothing(
+    ralph: Ralph, repo: Path, tmp_path_factory: pytest.TempPathFactory, link: str
+) -> None:
+    """Second names are deleted in the end: never what somebody else's link names."""
+    home = tmp_path_factory.mktemp("home")
+    for folder in (home / "letters", home / "runs-" / "letters"):
+        folder.mkdir(parents=True)
+        (folder / "events.jsonl").write_text("mine")
+    (repo / ".git" / link).parent.mkdir(exist_ok=True)
+    (repo / ".git" / link).symlink_to(home)
+    assert ralph("run", "1", "--agent-cmd", f"echo '{MARK}'").returncode == 0
+    assert sorted(p.name for p in home.rglob("*")) == ["events.jsonl", "events.jsonl", "letters", "letters", "runs-"]
+    assert len(list((repo / ".ralph" / "runs").iterdir())) == 1

@@ -78,9 +78,12 @@ def recover(state: StatePaths) -> list[str]:
     """Of runs whose process died: those whose folder was deleted before it could be put back, and is there again."""
     folder = _folder(state.workdir)
     found = []
+    if state.root.is_symlink() or state.runs.is_symlink():
+        return found  # where that leads is asked for later
     for root in sorted(folder.glob("*")) if folder is not None else []:
         paths = RunPaths(state.runs / root.name)
-        if root.is_symlink() or not root.is_dir() or is_locked(root / paths.lock.name):
+        ours = root.is_dir() and not root.is_symlink() and (root / paths.events.name).is_file()
+        if not ours or is_locked(root / paths.lock.name):
             continue
         with suppress(OSError):  # then they stay where they are
             if not paths.root.exists() and _put_back(root, paths, state):
@@ -105,8 +108,12 @@ def _folder(workdir: Path) -> Path | None:
     """Where the runs of a directory have their second names: several in one repository may have runs."""
     top = repository(workdir)
     git = _git_folder(top)
+    if git is None:
+        return None
     inside = "%2F".join(part.replace("%", "%25") for part in workdir.relative_to(top).parts)
-    return None if git is None else git / "ralph" / f"runs-{inside}"
+    folder = git / "ralph" / f"runs-{inside}"
+    # What is in it is deleted in the end: a stranger's link must not lead us to other things of the user's.
+    return None if folder.is_symlink() or folder.parent.is_symlink() else folder
 
 
 def _git_folder(top: Path) -> Path | None:
