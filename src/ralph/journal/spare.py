@@ -77,7 +77,7 @@ class Spare:
 def recover(state: StatePaths) -> list[str]:
     """Of runs whose process died: those whose folder was deleted before it could be put back, and is there again."""
     folder = _folder(state.workdir)
-    found = []
+    found: list[str] = []
     if state.root.is_symlink() or state.runs.is_symlink():
         return found  # where that leads is asked for later
     for root in sorted(folder.glob("*")) if folder is not None else []:
