@@ -12,7 +12,7 @@ import msgspec
 from bench.measure import MB
 from bench.sessions import SESSIONS, Session
 from bench.table import Row
-from ralph.transcripts import registry
+from ralph.agents import adapters as registry
 from ralph.transcripts.events import Text, ToolCall, ToolOutput, ToolStart, TranscriptEvent
 from ralph.transcripts.safe import SafeAdapter
 

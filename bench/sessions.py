@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ralph.transcripts import registry
+from ralph.agents import adapters as registry
 from ralph.transcripts.events import Meta, ToolStart
 from ralph.transcripts.meta import Kind
 

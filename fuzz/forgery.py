@@ -19,7 +19,7 @@ from fuzz.damage import FIXTURES, read
 from fuzz.places import OWN, is_own, places
 from fuzz.renewed import renewed
 from fuzz.seeds import FOLDERS, OWN_SEEDS
-from ralph.loop.replay import replay
+from ralph.judging.replay import replay
 from ralph.transcripts.events import Meta
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fuzz.checks import choices, cut, require
-from ralph.runners.framing import LineFramer
+from ralph.transcripts.framing import LineFramer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

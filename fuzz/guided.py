@@ -34,7 +34,7 @@ _LONGEST = 20
 _GRACE = 60
 _LATE = {
     "config": "ralph.agents.registry",
-    "provider": "ralph.transcripts.claude",
+    "provider": "ralph.agents.claude.adapter",
     "ralphex": "ralph.dialects.provider.launcher",
     "ralphrc": "ralph.dialects.driver.launcher",
 }
@@ -122,10 +122,12 @@ def telling(check: Callable[[bytes], None]) -> Callable[[bytes], None]:
 
 def _preload(name: str) -> None:
     """What is imported late would go unseen."""
+    from ralph.agents import adapters
+
     if name in _LATE:
         importlib.import_module(_LATE[name])
-    elif importlib.util.find_spec(f"ralph.transcripts.{name}"):
-        importlib.import_module(f"ralph.transcripts.{name}")
+    elif name in adapters.names():
+        adapters.create(name)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from fuzz.checks import require
 from fuzz.renewed import New, renewed
-from ralph.loop.observe import Observation
-from ralph.loop.signals import Markers
-from ralph.transcripts import _claude_usage, _codex_held, _codex_text, _deltas, _json, _kimi_text, _said, recent
+from ralph.agents.codex import held as codex_held
+from ralph.agents.codex import text as codex_text
+from ralph.agents.kimi import text as kimi_text
+from ralph.judging.observe import Observation
+from ralph.judging.signals import Markers
+from ralph.transcripts import deltas, json_lines, recent, repeats
+from ralph.transcripts.stream_json import usage as claude_usage
 from ralph.ui import render
 
 if TYPE_CHECKING:
@@ -27,15 +31,15 @@ _ROUNDS = 250
 _FEW_ENTRIES = 16
 #: Limits that would take megabytes of input to reach, and those of how many are remembered.
 _LIMITS = (
-    (_deltas, "MAX_HELD", _LOWERED),
-    (_deltas, "MOST_FRAGMENTS", 16),
-    (_json, "_MAX_DOCUMENT", _LOWERED),
-    (_kimi_text, "_MAX_RECORD", _LOWERED),
-    (_said, "_KEPT", _LOWERED),
+    (deltas, "MAX_HELD", _LOWERED),
+    (deltas, "MOST_FRAGMENTS", 16),
+    (json_lines, "_MAX_DOCUMENT", _LOWERED),
+    (kimi_text, "_MAX_RECORD", _LOWERED),
+    (repeats, "_KEPT", _LOWERED),
     (recent, "KEPT", _FEW_ENTRIES),
-    (_claude_usage, "_MOST_MESSAGES", _FEW_ENTRIES),
-    (_codex_text, "MOST_WORDS", _FEW_ENTRIES),
-    (_codex_held, "MOST_HELD", _LOWERED),
+    (claude_usage, "_MOST_MESSAGES", _FEW_ENTRIES),
+    (codex_text, "MOST_WORDS", _FEW_ENTRIES),
+    (codex_held, "MOST_HELD", _LOWERED),
     (render, "_OPEN_TOOLS", _FEW_ENTRIES),
 )
 Lines = list[tuple[bool, str]]

@@ -13,7 +13,7 @@ from ralph.config.settings import OPTIONS
 
 _ROOT = Path(__file__).parent.parent
 OWN_SEEDS = Path(__file__).parent / "seeds"
-_BUILTIN = _ROOT / "src" / "ralph" / "agents" / "builtin"
+_AGENTS = _ROOT / "src" / "ralph" / "agents"
 #: The recordings that an adapter reads; those it was written for without any have a file among our own seeds.
 FOLDERS: dict[str, tuple[str, ...]] = {
     "amp": ("amp",), "claude": ("claude",), "cline": ("cline",), "codex": ("codex",), "copilot": ("copilot",),
@@ -43,7 +43,7 @@ def seeds(target: str) -> list[bytes]:
             found += [path.read_bytes() for path in sorted((FIXTURES / "orchestrator").glob("*.yml"))]
             found += [path.read_bytes() for path in sorted((_ROOT / "examples").rglob("ralph.yml"))]
         case "agent-file":
-            found += [path.read_bytes() for path in sorted(_BUILTIN.glob("*.toml"))]
+            found += [path.read_bytes() for path in sorted(_AGENTS.glob("*/spec.toml"))]
         case "framing":
             found += [b"one\r\ntwo\nthree", "é\u2028→🙂\r\n".encode() * 3, b"\xf0\x9f\x99\n\x80\x80\x80\x80\r"]
     found += _recordings(target)

@@ -15,15 +15,16 @@ from fuzz import memory
 from fuzz.checks import choices, require
 from fuzz.renewed import New
 from fuzz.streams import Streams
+from ralph.agents import adapters as registry
 from ralph.config.settings import Settings
 from ralph.dialects.provider.transcript import ProviderAdapter, patterns_of
-from ralph.loop.judge import judge
-from ralph.loop.observe import Observation
-from ralph.loop.replay import verdict_event
-from ralph.loop.signals import Markers
-from ralph.loop.topics import TopicReader
+from ralph.judging.judge import judge
+from ralph.judging.observe import Observation
+from ralph.judging.replay import verdict_event
+from ralph.judging.signals import Markers
+from ralph.judging.topics import TopicReader
 from ralph.runners.process import Ended, EndKind, describe_status
-from ralph.transcripts import meta, registry
+from ralph.transcripts import meta
 from ralph.transcripts.events import (
     Meta,
     Tag,

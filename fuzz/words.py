@@ -12,8 +12,8 @@ from fuzz.memory import size
 from ralph.dialects.driver.status import StatusReader
 from ralph.dialects.provider.signals import RalphexReader
 from ralph.dialects.script.response import ResponseReader
-from ralph.loop.signals import Claim, FinalMessage, Markers, Signal, SignalReader
-from ralph.loop.topics import TopicReader
+from ralph.judging.signals import Claim, FinalMessage, Markers, Signal, SignalReader
+from ralph.judging.topics import TopicReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable

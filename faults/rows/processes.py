@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faults import tree
@@ -95,7 +94,7 @@ def lingers(at: Place) -> None:
     (folder / "claude").chmod(0o755)
     own = at.home / ".config" / "ralph" / "agents" / "claude.toml"
     own.parent.mkdir(parents=True)
-    builtin = Path(registry.__file__).parent / "builtin" / "claude.toml"
+    builtin = registry.builtin_file("claude")
     own.write_text("linger = 1.0\n" + builtin.read_text())
     at.env["PATH"] = f"{folder}:{at.env['PATH']}"
     began = time.monotonic()

@@ -63,7 +63,7 @@ def test_every_builtin_agent_loads_under_its_name_and_its_other_names() -> None:
 
 
 def test_every_builtin_agent_writes_a_transcript_that_has_an_adapter() -> None:
-    from ralph.transcripts import registry as transcripts
+    from ralph.agents import adapters as transcripts
 
     for spec in registry.all_specs():
         for invocation in spec.invocation:

@@ -9,7 +9,7 @@ import pytest
 
 from ralph.dialects.driver import fixplan
 from ralph.dialects.driver.status import StatusReader
-from ralph.loop.signals import Claim, Markers, Signal
+from ralph.judging.signals import Claim, Markers, Signal
 
 if TYPE_CHECKING:
     from pathlib import Path

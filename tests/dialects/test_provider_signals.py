@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ralph.dialects.provider.signals import RalphexReader
-from ralph.loop.signals import Signal
+from ralph.judging.signals import Signal
 
 
 def read(*texts: str, structured: bool = True, objection: str | None = None, plan: bool = False) -> tuple[Signal, str]:

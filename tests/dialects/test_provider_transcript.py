@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ralph.agents import adapters as registry
 from ralph.config.settings import Settings
 from ralph.dialects.provider.transcript import ProviderAdapter, patterns_of
-from ralph.transcripts import registry
 from ralph.transcripts.events import Meta, Tag, Text
 
 

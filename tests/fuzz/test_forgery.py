@@ -8,7 +8,7 @@ import pytest
 from fuzz.checks import ViolationError
 from fuzz.places import OWN
 
-import ralph.loop.replay
+import ralph.judging.replay
 from fuzz import forgery
 from ralph.transcripts.events import Tag, Text, ToolEnd, ToolOutput, TranscriptEvent
 from ralph.transcripts.safe import SafeAdapter

@@ -15,7 +15,8 @@ from fuzz.targets import TARGETS
 from hypothesis import HealthCheck, given, settings
 
 from fuzz import framing, memory, transcripts
-from ralph.transcripts import recent, registry
+from ralph.agents import adapters as registry
+from ralph.transcripts import recent
 from ralph.transcripts.base import TranscriptAdapter
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from ralph.judging.judge import Outcome, Verdict
+from ralph.judging.signals import Claim, Signal
 from ralph.loop.breaker import Breaker, Round, State, Thresholds, observed
-from ralph.loop.judge import Outcome, Verdict
 from ralph.loop.progress import Changes
-from ralph.loop.signals import Claim, Signal
 
 NOTHING = Changes([], 0, False)
 LOG = Changes(["log.txt"], 0, True)

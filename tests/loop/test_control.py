@@ -10,10 +10,10 @@ import pytest
 
 from ralph.journal.layout import RunPaths
 from ralph.journal.requests import Note, Requests, Stop
+from ralph.judging.judge import Outcome, Verdict
+from ralph.judging.signals import Claim, Signal
 from ralph.loop.control import Control, ends_now, unread, with_notes
 from ralph.loop.decide import PAUSED, End, Step
-from ralph.loop.judge import Outcome, Verdict
-from ralph.loop.signals import Claim, Signal
 from ralph.runners.stop import StopKind, StopSwitch
 from ralph.transcripts.events import Meta
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from ralph.config.settings import OnLimit
+from ralph.judging.judge import Outcome, Verdict
+from ralph.judging.signals import Claim, Signal
 from ralph.loop.breaker import Breaker, State, Thresholds
 from ralph.loop.decide import EXIT_CODES, End, Facts, Policy, Step, decide, is_failure, too_late
-from ralph.loop.judge import Outcome, Verdict
 from ralph.loop.limits import Limits
-from ralph.loop.signals import Claim, Signal
 from ralph.loop.waits import Limit, Patience, Wait
 from ralph.transcripts.events import Usage
 

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ralph.agents import adapters as registry
 from ralph.journal.writer import Appender
+from ralph.judging.observe import Observation
+from ralph.judging.signals import Markers
 from ralph.loop.limits import Limits
-from ralph.loop.observe import Observation
 from ralph.loop.record import Recorder, from_terminal
-from ralph.loop.signals import Markers
-from ralph.transcripts import meta, registry
+from ralph.transcripts import meta
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent, encode
 
 if TYPE_CHECKING:

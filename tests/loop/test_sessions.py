@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ralph.launch import SessionMode
-from ralph.loop.judge import Outcome, Verdict
+from ralph.judging.judge import Outcome, Verdict
+from ralph.judging.signals import Claim, Signal
 from ralph.loop.sessions import Sessions, Ticket, find_session_id
-from ralph.loop.signals import Claim, Signal
+from ralph.planning.launcher import SessionMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ralph.loop.judge import Outcome, Verdict
-from ralph.loop.signals import Claim, Signal
+from ralph.judging.judge import Outcome, Verdict
+from ralph.judging.signals import Claim, Signal
 from ralph.loop.waits import MARGIN, Patience, at, backoff, is_limit, next_try, told_end
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from recording import Recording, case_for, find
 
-from ralph.loop.replay import replay
+from ralph.judging.replay import replay
 from ralph.transcripts.events import Meta, Tag, Text, ToolOutput, ToolStart
 
 if TYPE_CHECKING:

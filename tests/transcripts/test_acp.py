@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ralph.transcripts._acp import AcpReader, is_rpc
+from ralph.transcripts.acp import AcpReader, is_rpc
 from ralph.transcripts.events import (
     Meta,
     Tag,

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralph.transcripts import _deltas
-from ralph.transcripts._deltas import DeltaLines
-from ralph.transcripts._said import Streamed
+from ralph.transcripts import deltas
+from ralph.transcripts.deltas import DeltaLines
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
+from ralph.transcripts.repeats import Streamed
 
 FRAGMENTS = st.lists(st.text(st.sampled_from("ab\n"), max_size=4), max_size=40)
 
@@ -22,7 +22,7 @@ def shown(events: list[TranscriptEvent]) -> str:
 def test_however_often_fragments_are_joined_the_lines_are_the_same(fragments: list[str], most: int) -> None:
     text = "".join(fragments)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_deltas, "MOST_FRAGMENTS", most)
+        patch.setattr(deltas, "MOST_FRAGMENTS", most)
         lines, words = DeltaLines(Tag.AI), Streamed(Tag.AI)
         events: list[TranscriptEvent] = []
         twice: list[TranscriptEvent] = []
@@ -41,8 +41,8 @@ def test_however_often_fragments_are_joined_the_lines_are_the_same(fragments: li
 def test_a_line_without_end_is_handed_on_and_not_kept(
     kind: type[DeltaLines | Streamed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_deltas, "MOST_FRAGMENTS", 10)
-    monkeypatch.setattr(_deltas, "MAX_HELD", 1000)
+    monkeypatch.setattr(deltas, "MOST_FRAGMENTS", 10)
+    monkeypatch.setattr(deltas, "MAX_HELD", 1000)
     lines = kind(Tag.AI)
     events: list[TranscriptEvent] = []
     for _ in range(1000):

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from ralph.loop.replay import replay
-from ralph.transcripts import registry
+from ralph.agents import adapters as registry
+from ralph.judging.replay import replay
 from ralph.transcripts.events import Meta
 
 AGENTS = sorted(set(registry.names()) - {"rtf1"})

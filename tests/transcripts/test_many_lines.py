@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "recordings"))
 
 from recording import Recording, find
 
-from ralph.transcripts import registry
+from ralph.agents import adapters as registry
 from ralph.transcripts.base import TranscriptAdapter
 from ralph.transcripts.events import encode
 from ralph.transcripts.safe import SafeAdapter

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ralph.loop.observe import Observation
-from ralph.loop.signals import Markers
-from ralph.transcripts import recent, registry
+from ralph.agents import adapters as registry
+from ralph.judging.observe import Observation
+from ralph.judging.signals import Markers
+from ralph.transcripts import recent
 from ralph.transcripts.events import Text, ToolCall, ToolEnd, ToolOutput, ToolRef, ToolResult, ToolStart, ToolStatus
 from ralph.transcripts.recent import KEPT, Recent, RecentCalls, RecentKeys
 from ralph.ui.render import Renderer

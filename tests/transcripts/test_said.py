@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralph.transcripts._said import Said, Streamed
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
+from ralph.transcripts.repeats import Said, Streamed
 
 
 def shown(events: list[TranscriptEvent]) -> str:

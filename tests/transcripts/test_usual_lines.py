@@ -13,9 +13,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "recordings"))
 
 from recording import Recording, find
 
-from ralph.transcripts import registry
-from ralph.transcripts._json import JsonAdapter
+from ralph.agents import adapters as registry
 from ralph.transcripts.events import Meta, Text, TranscriptEvent, encode
+from ralph.transcripts.json_lines import JsonAdapter
 from ralph.transcripts.safe import SafeAdapter
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"

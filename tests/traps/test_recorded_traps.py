@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "recordings"))
 
 from recording import Case, find
 
-from ralph.loop.replay import replay
-from ralph.transcripts import registry
+from ralph.agents import adapters as registry
+from ralph.judging.replay import replay
 from ralph.transcripts.events import Meta, Tag, Text, TranscriptEvent
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     Start = Callable[..., Ran]
 
 MARK = "<promise>COMPLETE</promise>"
-BUILTIN = Path(registry.__file__).parent / "builtin"
 
 
 def say(*lines: dict[str, Any]) -> str:
@@ -73,7 +72,7 @@ def start(
             own = Path(os.environ["HOME"]) / ".config" / "ralph" / "agents" / f"{name}.toml"
             own.parent.mkdir(parents=True, exist_ok=True)
             kept = [
-                s for s in (BUILTIN / f"{name}.toml").read_text().split("\n") if s.partition(" = ")[0] not in changes
+                s for s in registry.builtin_file(name).read_text().split("\n") if s.partition(" = ")[0] not in changes
             ]
             own.write_text("\n".join([*(f"{key} = {value}" for key, value in changes.items()), *kept]))
         done = ralph("run", "--agent", name, "--grace", "0.5", *flags)

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ralph.system.terminal import MAX_SHOWN, safe
+from ralph.transcripts import json_lines
 from ralph.transcripts.events import Meta, Tag, Text, TranscriptEvent, decode
 from ralph.transcripts.meta import Kind
 from ralph.ui.render import Renderer
-from ralph.ui.safe import MAX_SHOWN, safe
 
 #: What a terminal may act on: C0 and C1 controls, DEL, and what turns the direction of text.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -71,7 +72,7 @@ version cwd limits prompt_chars prompt_from end reason"""
 _names = st.sampled_from(_NAMES.split())
 
 
-@given(st.sampled_from(list(Kind)), st.dictionaries(_names, _json, max_size=8))
+@given(st.sampled_from(list(Kind)), st.dictionaries(_names, json_lines, max_size=8))
 def test_no_field_of_a_meta_event_controls_a_terminal_or_raises(kind: Kind, fields: dict[str, object]) -> None:
     for label, text in lines(Meta({"kind": kind.value, **fields})):
         assert not CONTROL.search(label + text)

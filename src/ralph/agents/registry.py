@@ -11,13 +11,13 @@ import msgspec
 
 from ralph.agents import specfile
 from ralph.errors import UsageError, nearest
-from ralph.folders import user_config_dir
+from ralph.system.folders import user_config_dir
 
 if TYPE_CHECKING:
     from ralph.agents.spec import AgentSpec
     from ralph.agents.specfile import SpecFile
 
-_BUILTIN = Path(__file__).parent / "builtin"
+_HERE = Path(__file__).parent
 
 
 class Own(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ def project_file(name: str, workdir: Path) -> Path | None:
 
 
 def _project(name: str, workdir: Path) -> AgentSpec | None:
-    from ralph import trust
+    from ralph.trust import items as trust
 
     path = project_file(name, workdir)
     if path is None or trust.untrusted(trust.of_files([path], workdir)):
@@ -132,11 +132,16 @@ def _without_clash(file: SpecFile, files: list[SpecFile]) -> SpecFile:
 
 
 def builtin_names() -> list[str]:
-    return sorted(p.stem for p in _BUILTIN.glob("*.toml"))
+    return sorted(p.parent.name.replace("_", "-") for p in _HERE.glob("*/spec.toml"))
+
+
+def builtin_file(name: str) -> Path:
+    """The spec of a built-in agent; its folder is a Python package, whose name cannot hold a hyphen."""
+    return _HERE / name.replace("-", "_") / "spec.toml"
 
 
 def _builtin(name: str) -> AgentSpec:
-    file = specfile.read(_BUILTIN / f"{name}.toml", builtin=True)
+    file = specfile.read(builtin_file(name), builtin=True)
     if file.spec is None:
         raise UsageError(file.complaint())
     return file.spec

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph import files
 from ralph.agents.spec import AgentSpec
 from ralph.errors import nearest
-from ralph.tables import problems_in
+from ralph.system import files
+from ralph.system.tables import problems_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +66,7 @@ def read(path: Path, *, builtin: bool = False) -> SpecFile:
 
 def check(spec: AgentSpec) -> list[str]:
     """What the types alone do not say."""
-    from ralph.transcripts import registry as transcripts
+    from ralph.agents import adapters as transcripts
 
     found = []
     for name in (spec.name, *spec.aliases):

@@ -9,7 +9,7 @@ import click
 from ralph.cli.echo import echo, echo_json
 
 if TYPE_CHECKING:
-    from ralph.plan import Plan
+    from ralph.planning.launch import Plan
 
 _COLUMNS = ("thinking", "tools", "usage", "cost", "session", "resume", "tool_list", "model")
 _HEADS = ("think", "tools", "usage", "cost", "session", "resume", "allow-list", "model")
@@ -27,7 +27,7 @@ def _driver() -> tuple[Plan | None, list[str]]:
     from ralph.cli.run import settle
     from ralph.dialects.driver.survey import lines
     from ralph.errors import UsageError
-    from ralph.planning import make_plan
+    from ralph.planning.prepare import make_plan
 
     try:
         resolved, workdir = settle({}, None)

@@ -13,7 +13,7 @@ from ralph.errors import RalphError, UsageError
 
 if TYPE_CHECKING:
     from ralph.dialects.as_claude.flags import Asked
-    from ralph.plan import Plan
+    from ralph.planning.launch import Plan
 
 #: Set for the agent: one that is itself `ralph as-claude` would start itself for ever.
 _INSIDE = "RALPH_AS_CLAUDE"
@@ -66,12 +66,12 @@ def _prompt(asked: Asked) -> str:
 def _plan(asked: Asked) -> Plan:
     import msgspec
 
-    from ralph import trust
     from ralph.cli.run import working_directory
     from ralph.config.layers import resolve
     from ralph.config.settings import HOSTED
     from ralph.dialects.as_claude.once import with_sandbox
-    from ralph.planning import make_plan
+    from ralph.planning.prepare import make_plan
+    from ralph.trust import items as trust
 
     workdir = working_directory(None)
     given: dict[str, Any] = {"agent": asked.agent} if asked.agent else {}

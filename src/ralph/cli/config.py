@@ -23,7 +23,7 @@ def config_command(config_file: str | None, schema: bool, as_json: bool) -> None
 
         echo_json(json_schema(), indent=2)
         return
-    from ralph.masking.plan import resolved_masker
+    from ralph.planning.masking import resolved_masker
 
     resolved, _ = settle({}, config_file)
     mask = resolved_masker(resolved)

@@ -11,7 +11,7 @@ import traceback
 from pathlib import Path
 
 from ralph.cli.echo import echo
-from ralph.files import leads_out
+from ralph.system.files import leads_out
 
 
 def report(error: BaseException) -> None:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import click
 
-from ralph import trust
 from ralph.cli.echo import echo
 from ralph.cli.run import run
 from ralph.config.settings import Ui
 from ralph.errors import RunError
 from ralph.testing import demo_project
 from ralph.testing.demo_agent import FAST
+from ralph.trust import items as trust
 
 _INTRO = """\
 A demo agent works on a small library, in a git repository made for this: one

@@ -45,7 +45,7 @@ def doctor_command(live: str | None, as_json: bool, model: str | None, cwd: str 
 
     from ralph.agents import registry
     from ralph.doctor import report
-    from ralph.masking.plan import resolved_masker
+    from ralph.planning.masking import resolved_masker
 
     resolved, workdir, problem = _settle({k: v for k, v in (("cwd", cwd), ("model", model)) if v}, config_file)
     if live:

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from ralph.config.durations import write_duration
 from ralph.config.settings import OPTIONS, is_duration
-from ralph.masking.plan import masker_of, resolved_masker
-from ralph.prompt import NO_PROMPT
-from ralph.trust import listed, what_for
+from ralph.planning.masking import masker_of, resolved_masker
+from ralph.planning.prompt import NO_PROMPT
+from ralph.trust.items import listed, what_for
 
 if TYPE_CHECKING:
     from ralph.config.layers import Resolved
     from ralph.masking.masker import Masker
-    from ralph.plan import Plan
-    from ralph.prompt import PromptSource
-    from ralph.trust import Item
+    from ralph.planning.launch import Plan
+    from ralph.planning.prompt import PromptSource
+    from ralph.trust.items import Item
 
 _PROMPT_SHOWN = 60
 _TEXT_SHOWN = 60

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ralph.ui.safe import escaped_json, safe
+from ralph.system.terminal import escaped_json, safe
 
 
 def echo(text: object = "", *, err: bool = False) -> None:

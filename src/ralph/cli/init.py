@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ralph import trust
 from ralph.cli.echo import echo
 from ralph.cli.run import working_directory
 from ralph.config.yamlfile import NAMES
 from ralph.dialects.found import find
 from ralph.errors import RunError, UsageError
+from ralph.trust import items as trust
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,10 +13,10 @@ from ralph.cli.run import working_directory
 from ralph.config.durations import format_duration
 from ralph.config.settings import Ui
 from ralph.errors import UsageError
-from ralph.files import open_regular
 from ralph.journal import reader
 from ralph.journal.alive import is_alive
 from ralph.journal.condition import Condition, condition
+from ralph.system.files import open_regular
 from ralph.transcripts.events import encode
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from ralph import trust
 from ralph.cli.echo import echo
 from ralph.errors import RunError
+from ralph.trust import items as trust
 
 if TYPE_CHECKING:
-    from ralph.trust import Item
+    from ralph.trust.items import Item
 
 
 def ask(wanted: list[Item]) -> None:

@@ -50,7 +50,7 @@ def replay_command(
 
     With --json the last line is the verdict: outcome, completed, why, session, usage, tools.
     """
-    from ralph.loop.replay import replay
+    from ralph.judging.replay import replay
     from ralph.masking.events import EventMasker
     from ralph.masking.masker import for_environment
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ralph import trust
 from ralph.config.settings import BY_NAME, HOSTED
 from ralph.errors import UsageError
 from ralph.journal import reader
+from ralph.journal.backup import recover
 from ralph.journal.layout import StatePaths
-from ralph.journal.seal import is_ours
-from ralph.journal.spare import recover
+from ralph.journal.signature import is_ours
+from ralph.trust import items as trust
 
 if TYPE_CHECKING:
     from pathlib import Path

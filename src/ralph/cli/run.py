@@ -11,10 +11,10 @@ import msgspec
 from ralph.cli.echo import echo
 from ralph.config.layers import Resolved, resolve
 from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose, module
-from ralph.environment import early, keep_back
 from ralph.errors import UsageError
-from ralph.planning import make_plan
-from ralph.prompt import NO_PROMPT, PromptSource, prompt_source
+from ralph.planning.environment import early, keep_back
+from ralph.planning.prepare import make_plan
+from ralph.planning.prompt import NO_PROMPT, PromptSource, prompt_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ralph.journal.layout import RunPaths
     from ralph.journal.writer import JournalWriter
     from ralph.loop.resume import Past
-    from ralph.plan import Plan
-    from ralph.trust import Item
+    from ralph.planning.launch import Plan
+    from ralph.trust.items import Item
     from ralph.ui.screen import Screen
 
     #: Is given what of the repository's own would be run; comes back if that may be.
@@ -40,7 +40,7 @@ def run(
     resume: str | None = None,
 ) -> int:
     """What the command does; `flags` are the settings that stand on the command line."""
-    from ralph import trust as trusting
+    from ralph.trust import items as trusting
 
     if trust:
         os.environ[trusting.VARIABLE] = "1"  # every check sees it; the loop keeps it from the agent
@@ -70,8 +70,8 @@ def run(
 
 
 def _dry_run(flags: dict[str, Any], config_file: str | None) -> int:
-    from ralph import trust
     from ralph.cli.dryrun import describe, untrusted
+    from ralph.trust import items as trust
 
     needed: list[Item] = []
 
@@ -127,7 +127,7 @@ def _dialect(
         return None, "", notes
     typed = flags.get("agent_script") or os.environ.get("RALPH_AGENT_SCRIPT")
     if found.dialect in RUN_TO_BE_READ and not typed:
-        from ralph import trust
+        from ralph.trust import items as trust
 
         (permit or trust.require)(trust.of_dialect(found, workdir))
     return module(found.dialect).layer(found, workdir), f"{found.dialect} convention: {found.why}", notes
@@ -173,15 +173,16 @@ def execute(
     """Everything from here on is recorded. `shown` is another screen than that of the settings."""
     import time
 
-    from ralph import git, trust
     from ralph.journal.alive import directory_lock, take_over_dead
+    from ralph.journal.backup import recover
     from ralph.journal.requests import Requests
-    from ralph.journal.spare import recover
     from ralph.journal.writer import JournalWriter, new_run_id, prepare_state
     from ralph.loop.run import Loop
-    from ralph.masking.plan import masker_of
+    from ralph.planning.masking import masker_of
     from ralph.runners.process import Supervisor
     from ralph.runners.stop import StopSwitch
+    from ralph.system import git
+    from ralph.trust import items as trust
     from ralph.ui.ask import asker
     from ralph.ui.guard import GuardedScreen
     from ralph.ui.screen import choose, create

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ralph import trust
 from ralph.cli.echo import echo
+from ralph.trust import items as trust
 
 if TYPE_CHECKING:
-    from ralph.trust import Item
+    from ralph.trust.items import Item
 
 
 @click.command("trust", context_settings={"help_option_names": ["-h", "--help"]})
@@ -71,7 +71,7 @@ def _wanted(flags: dict[str, Any], config_file: str | None) -> list[Item]:
 
 
 def _list() -> int:
-    from ralph import trust_store
+    from ralph.trust import store as trust_store
 
     records = trust_store.everything()
     if not records:
@@ -86,8 +86,8 @@ def _list() -> int:
 
 def _remove(workdir: Path) -> int:
     """Also what stands further up, if that is where the ralph.yml is."""
-    from ralph import trust_store
     from ralph.config.yamlfile import find_upward
+    from ralph.trust import store as trust_store
 
     above = find_upward(workdir)
     forgotten = [root for root in {workdir, above.parent if above else workdir} if trust_store.forget(root)]

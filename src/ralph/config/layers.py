@@ -12,8 +12,8 @@ from ralph.config.convert import convert, short, split
 from ralph.config.filelayer import FileLayer, read_layer
 from ralph.config.settings import BY_NAME, HOSTED, OPTIONS, Option, Settings, default
 from ralph.errors import UsageError
-from ralph.files import refuse_outside
-from ralph.folders import user_config_dir
+from ralph.system.files import refuse_outside
+from ralph.system.folders import user_config_dir
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

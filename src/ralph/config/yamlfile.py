@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ralph import files
 from ralph.errors import UsageError
+from ralph.system import files
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ralph.config.filelayer import FileLayer
     from ralph.config.layers import Resolved
-    from ralph.plan import Plan
+    from ralph.planning.launch import Plan
 
 
 class Dialect(StrEnum):

@@ -14,13 +14,13 @@ from ralph.agents.login import Login, login
 from ralph.agents.spec import PYTHON
 from ralph.agents.versions import Standing, standing
 from ralph.errors import UsageError
-from ralph.launch import Examined
-from ralph.planning import plan_for
+from ralph.planning.launcher import Examined
+from ralph.planning.prepare import plan_for
 
 if TYPE_CHECKING:
     from ralph.agents.spec import AgentSpec
     from ralph.config.layers import Resolved
-    from ralph.plan import Plan
+    from ralph.planning.launch import Plan
 
 #: Stand for the prompt in an argv that is shown.
 PROMPT = "PROMPT"

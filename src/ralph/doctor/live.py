@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.config.settings import Ui
-from ralph.planning import make_plan
-from ralph.prompt import PromptSource
+from ralph.planning.prepare import make_plan
+from ralph.planning.prompt import PromptSource
 from ralph.transcripts.events import Meta, Tag, Text
 from ralph.transcripts.meta import Kind
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ralph.config.layers import Resolved
-    from ralph.plan import Plan
+    from ralph.planning.launch import Plan
     from ralph.transcripts.events import TranscriptEvent
     from ralph.ui.screen import Screen, Status
 

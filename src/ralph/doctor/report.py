@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph import trust
 from ralph.agents.versions import Standing
 from ralph.doctor import agents, surroundings
 from ralph.doctor.surroundings import Check, State
 from ralph.errors import UsageError
-from ralph.planning import make_plan
-from ralph.prices import Prices
+from ralph.judging.prices import Prices
+from ralph.planning.prepare import make_plan
+from ralph.trust import items as trust
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.config.layers import Resolved
     from ralph.doctor.agents import AgentCheck
-    from ralph.plan import Plan
+    from ralph.planning.launch import Plan
 
 
 class Report(msgspec.Struct, frozen=True):

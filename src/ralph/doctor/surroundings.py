@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ralph import git as ask_git
-from ralph import trust
 from ralph.agents import registry
 from ralph.config.settings import Ui
 from ralph.journal.alive import holders
 from ralph.journal.layout import StatePaths
 from ralph.journal.lock import holder_of, is_locked
-from ralph.prices import Prices, package_installed
-from ralph.programs import which
+from ralph.judging.prices import Prices, package_installed
+from ralph.system import git as ask_git
+from ralph.system.programs import which
+from ralph.trust import items as trust
 from ralph.ui.screen import choose
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ralph.errors import RunError, UsageError
-from ralph.files import open_regular
+from ralph.system.files import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable

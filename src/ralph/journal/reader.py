@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from ralph.errors import UsageError, nearest
-from ralph.files import open_regular, read
 from ralph.journal.layout import RunPaths, StatePaths
+from ralph.system.files import open_regular, read
 from ralph.transcripts.events import EventError, Meta, TranscriptEvent, decode
 from ralph.transcripts.meta import Kind
-from ralph.trust_paths import require_journal
+from ralph.trust.paths import require_journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from ralph.errors import RunError
-from ralph.files import open_regular, read
+from ralph.system.files import open_regular, read
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from ralph.errors import RalphError, RunError
-from ralph.files import leads_out, repository
+from ralph.journal.backup import Spare
 from ralph.journal.layout import RunPaths, StatePaths
 from ralph.journal.lock import RunLock
 from ralph.journal.requests import Requests
-from ralph.journal.seal import sealed
-from ralph.journal.spare import Spare
+from ralph.journal.signature import sealed
 from ralph.masking.events import EventMasker
 from ralph.masking.masker import Masker
 from ralph.masking.stream import ByteMasker
+from ralph.system.files import leads_out, repository
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph.loop.judge import Outcome
+from ralph.judging.judge import Outcome
 
 if TYPE_CHECKING:
     from ralph.config.settings import Settings
-    from ralph.loop.judge import Verdict
+    from ralph.judging.judge import Verdict
     from ralph.loop.progress import Changes
 
 #: Numbers and ids differ from one time to the next where the error does not.

@@ -6,15 +6,15 @@ import time
 from typing import TYPE_CHECKING
 
 from ralph.journal.requests import Note, Pause, Requests, Stop
+from ralph.judging.judge import Outcome
 from ralph.loop import report
 from ralph.loop.decide import PAUSED, End, Step
-from ralph.loop.judge import Outcome
 from ralph.transcripts import meta
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ralph.loop.judge import Verdict
+    from ralph.judging.judge import Verdict
     from ralph.runners.stop import StopKind, StopSwitch
     from ralph.transcripts.events import TranscriptEvent
 

@@ -10,10 +10,10 @@ import msgspec
 
 from ralph.config.durations import format_duration
 from ralph.config.settings import OnLimit
+from ralph.judging.judge import NEEDS_PERSON, Outcome, Verdict
+from ralph.judging.signals import Signal
 from ralph.loop.breaker import Breaker, State, Thresholds
-from ralph.loop.judge import NEEDS_PERSON, Outcome, Verdict
 from ralph.loop.limits import Limits, budget_reached, used_up
-from ralph.loop.signals import Signal
 from ralph.loop.waits import ACCOUNT, Limit, Patience, Wait, at
 
 if TYPE_CHECKING:

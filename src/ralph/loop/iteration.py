@@ -7,31 +7,32 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph import trust
+from ralph.agents import adapters as registry
 from ralph.errors import RunError, UsageError
-from ralph.launch import Launch, SessionMode
-from ralph.loop import costs, progress, report
-from ralph.loop.judge import Verdict, judge
-from ralph.loop.observe import Observation, add_usage, known_total
+from ralph.judging import costs
+from ralph.judging.judge import Verdict, judge
+from ralph.judging.observe import Observation, add_usage, known_total
+from ralph.loop import progress, report
 from ralph.loop.record import Recorder
 from ralph.loop.sessions import Ticket, session_of, told_again
+from ralph.planning.launcher import Launch, SessionMode
 from ralph.runners.process import Command, Ended, EndKind
-from ralph.transcripts import registry
 from ralph.transcripts.safe import SafeAdapter
+from ralph.trust import items as trust
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.journal.writer import JournalWriter
+    from ralph.judging.signals import Markers
+    from ralph.loop.announce import Telling
     from ralph.loop.control import Control
-    from ralph.loop.crew import Crew
     from ralph.loop.gates import Gates
     from ralph.loop.limits import Limits
-    from ralph.loop.signals import Markers
-    from ralph.loop.standing import Standing
-    from ralph.loop.telling import Telling
-    from ralph.plan import Plan
-    from ralph.prompt import PromptSource
+    from ralph.loop.state import Standing
+    from ralph.loop.turns import Crew
+    from ralph.planning.launch import Plan
+    from ralph.planning.prompt import PromptSource
     from ralph.runners.process import Supervisor
     from ralph.runners.stop import StopSwitch
     from ralph.transcripts.base import Capabilities

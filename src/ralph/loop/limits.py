@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.config.durations import format_duration
-from ralph.loop.observe import known_total
+from ralph.judging.observe import known_total
 
 if TYPE_CHECKING:
     from ralph.transcripts.events import Usage

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph import git
+from ralph.system import git
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,10 +6,10 @@ import re
 import time
 from typing import TYPE_CHECKING
 
+from ralph.judging.observe import Observation, add_usage
+from ralph.judging.topics import TopicReader
 from ralph.loop.limits import budget_reached
-from ralph.loop.observe import Observation, add_usage
-from ralph.loop.topics import TopicReader
-from ralph.runners.framing import LineFramer
+from ralph.transcripts.framing import LineFramer
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.rtf1 import SENTINEL
 

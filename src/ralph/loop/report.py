@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.config.durations import format_duration
-from ralph.loop.judge import Outcome
-from ralph.loop.observe import known_total
-from ralph.loop.standing import saved
+from ralph.judging.judge import Outcome
+from ralph.judging.observe import known_total
+from ralph.loop.state import saved
 from ralph.loop.waits import at
 from ralph.transcripts.events import Meta, Usage
 from ralph.transcripts.meta import Kind
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.journal.layout import RunPaths
-    from ralph.loop.costs import RunCosts
+    from ralph.judging.costs import RunCosts
+    from ralph.judging.observe import Observation
     from ralph.loop.decide import Step
     from ralph.loop.iteration import Finished
     from ralph.loop.limits import Limits
-    from ralph.loop.observe import Observation
     from ralph.loop.progress import Changes
     from ralph.loop.resume import Past
-    from ralph.loop.standing import Standing
+    from ralph.loop.state import Standing
     from ralph.loop.verify import Check
     from ralph.loop.waits import Wait
-    from ralph.plan import Plan
+    from ralph.planning.launch import Plan
 
 _FILES_SHOWN = 12
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph.agents import adapters as registry
 from ralph.errors import UsageError
 from ralph.journal.reader import records
-from ralph.loop import costs
-from ralph.loop.observe import Observation
+from ralph.judging import costs
+from ralph.judging.observe import Observation
 from ralph.loop.progress import Snapshot
 from ralph.loop.sessions import told_again
-from ralph.loop.standing import Standing, restored
-from ralph.runners.framing import LineFramer
-from ralph.transcripts import registry
+from ralph.loop.state import Standing, restored
 from ralph.transcripts.events import Meta, TranscriptEvent, UsageEvent
+from ralph.transcripts.framing import LineFramer
 from ralph.transcripts.meta import Kind
 from ralph.transcripts.safe import SafeAdapter
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.journal.layout import RunPaths
-    from ralph.loop.signals import Markers
-    from ralph.plan import Plan
+    from ralph.judging.signals import Markers
+    from ralph.planning.launch import Plan
 
 _CHUNK = 1 << 20
 

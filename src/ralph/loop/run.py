@@ -10,19 +10,19 @@ import msgspec
 
 from ralph.errors import SCARCE, RalphError
 from ralph.journal.requests import Requests
+from ralph.judging.judge import Outcome
+from ralph.judging.observe import add_usage
+from ralph.judging.signals import Markers
 from ralph.loop import breaker, progress, report, resume, waits
+from ralph.loop.announce import Telling
 from ralph.loop.calls import Calls
 from ralph.loop.control import STOPPED, Control
-from ralph.loop.crew import Crew, standing
 from ralph.loop.decide import EXIT_CODES, PAUSED, End, Facts, Policy, Step, decide, is_failure, too_late
 from ralph.loop.gates import Gates
 from ralph.loop.iteration import PUT_BACK, Iterations
-from ralph.loop.judge import Outcome
 from ralph.loop.limits import Limits, used_up
-from ralph.loop.observe import add_usage
 from ralph.loop.pause import hold
-from ralph.loop.signals import Markers
-from ralph.loop.telling import Telling
+from ralph.loop.turns import Crew, standing
 from ralph.runners.process import EndKind
 from ralph.runners.stop import StopKind
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from ralph.journal.writer import JournalWriter
     from ralph.loop.resume import Past
-    from ralph.loop.standing import Standing
-    from ralph.plan import Plan
-    from ralph.prompt import PromptSource
+    from ralph.loop.state import Standing
+    from ralph.planning.launch import Plan
+    from ralph.planning.prompt import PromptSource
     from ralph.runners.process import Supervisor
     from ralph.runners.stop import StopSwitch
     from ralph.transcripts.events import TranscriptEvent

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.config.settings import OnLimit
-from ralph.loop.judge import Outcome
-from ralph.loop.signals import Signal
+from ralph.judging.judge import Outcome
+from ralph.judging.signals import Signal
 
 if TYPE_CHECKING:
     from ralph.config.settings import Settings
-    from ralph.loop.judge import Verdict
+    from ralph.judging.judge import Verdict
 
 #: Clocks differ, and a limit that ends in this second may not have ended everywhere.
 MARGIN = 1.5

@@ -101,8 +101,9 @@ class TranscriptAdapter:
     #: Whether the text of an event may be a piece of a line that the next one goes on with.
     pieces: bool = False
 
-    #: What the agent was given, if it is known: an adapter may recognise its echo in the output.
-    prompt: str | None = None
+    def __init__(self, prompt: str | None = None) -> None:
+        #: What the agent was given, if it is known: an adapter may recognise its echo in the output.
+        self.prompt = prompt
 
     def feed(self, line: str) -> list[TranscriptEvent]:
         """The events of one line of stdout."""

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from ralph.transcripts._members import plain_members
+from ralph.transcripts.enums import plain_members
 
 
 @plain_members

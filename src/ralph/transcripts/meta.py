@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from ralph.transcripts._members import plain_members
+from ralph.transcripts.enums import plain_members
 from ralph.transcripts.events import Meta
 
 

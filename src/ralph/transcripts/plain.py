@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from ralph.transcripts._echo import PromptEcho
 from ralph.transcripts.base import Block, TranscriptAdapter
+from ralph.transcripts.echo import PromptEcho
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
 
 
 class PlainAdapter(TranscriptAdapter):
     name = "plain"
 
-    def __init__(self) -> None:
+    def __init__(self, prompt: str | None = None) -> None:
+        super().__init__(prompt)
         self._echo = PromptEcho()
 
     def feed(self, line: str) -> list[TranscriptEvent]:

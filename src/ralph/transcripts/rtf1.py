@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ralph.transcripts import meta
-from ralph.transcripts._echo import PromptEcho
 from ralph.transcripts.base import Capabilities, TranscriptAdapter
+from ralph.transcripts.echo import PromptEcho
 from ralph.transcripts.events import EventError, Meta, Tag, Text, TranscriptEvent, decode
 
 SENTINEL = "@@RALPH@@ "
@@ -16,7 +16,8 @@ class Rtf1Adapter(TranscriptAdapter):
     pieces = True  # an agent may print one event for each word that it gets
     capabilities = Capabilities(supports_roles=True, supports_tool_events=True, supports_usage_events=True)
 
-    def __init__(self) -> None:
+    def __init__(self, prompt: str | None = None) -> None:
+        super().__init__(prompt)
         self._echo = PromptEcho()
 
     def feed(self, line: str) -> list[TranscriptEvent]:

@@ -7,11 +7,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from ralph.config.durations import format_duration
+from ralph.system.terminal import safe
 from ralph.transcripts.events import Meta
 from ralph.transcripts.meta import Kind
 from ralph.ui.outlet import PATIENCE, Outlet
 from ralph.ui.render import Renderer
-from ralph.ui.safe import safe
 
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent

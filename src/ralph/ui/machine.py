@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from ralph.system.terminal import escaped_json
 from ralph.transcripts.events import Meta
 from ralph.transcripts.meta import Kind
 from ralph.ui.console import PlainScreen
 from ralph.ui.outlet import Outlet
-from ralph.ui.safe import escaped_json
 
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ralph.config.durations import format_duration
+from ralph.system.terminal import MAX_SHOWN, safe
 from ralph.transcripts.events import (
     Meta,
     Text,
@@ -16,7 +17,6 @@ from ralph.transcripts.events import (
     UsageEvent,
 )
 from ralph.transcripts.meta import Kind
-from ralph.ui.safe import MAX_SHOWN, safe
 
 _TOOL_LINES = 12
 #: More tools at once, or longer names, are nobody's honest ones.

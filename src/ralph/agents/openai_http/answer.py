@@ -8,9 +8,9 @@ from ralph.agents.openai_http.errors import Failure, reported_in
 from ralph.agents.openai_http.sse import End, Garbage, Item
 from ralph.agents.openai_http.thinking import ThinkTags
 from ralph.transcripts import meta
-from ralph.transcripts._deltas import DeltaLines
-from ralph.transcripts._json import get_count, get_dict, get_float, get_list, get_str
+from ralph.transcripts.deltas import DeltaLines
 from ralph.transcripts.events import Tag, TranscriptEvent, Usage, UsageEvent
+from ralph.transcripts.json_lines import get_count, get_dict, get_float, get_list, get_str
 
 #: Lines that are no part of an answer are shown, but not all of somebody's web page.
 _GARBAGE_SHOWN = 20

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.transcripts import meta
-from ralph.transcripts._errors import classify, retry_after
+from ralph.transcripts.classify import classify, retry_after
 from ralph.transcripts.events import decode_json
 from ralph.transcripts.meta import ErrorClass
 

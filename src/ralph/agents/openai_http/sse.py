@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ralph.runners.framing import LineFramer
 from ralph.transcripts.events import decode_json
+from ralph.transcripts.framing import LineFramer
 
 _DATA = "data:"
 _FIELDS = (_DATA, "event:", "id:", "retry:", ":")

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph.agents import adapters as registry
 from ralph.dialects.as_claude import writer
 from ralph.dialects.as_claude.flags import Format
 from ralph.journal.writer import Appender
-from ralph.loop.crew import deadlines_of
-from ralph.loop.judge import Outcome, Verdict, judge
-from ralph.loop.observe import Observation
+from ralph.judging.judge import Outcome, Verdict, judge
+from ralph.judging.observe import Observation
+from ralph.judging.signals import Markers
 from ralph.loop.record import Recorder
-from ralph.loop.signals import Markers
+from ralph.loop.turns import deadlines_of
 from ralph.runners.process import Command, Ended, EndKind, Supervisor
 from ralph.runners.stop import StopSwitch
-from ralph.transcripts import registry
 from ralph.transcripts.safe import SafeAdapter
 
 if TYPE_CHECKING:
-    from ralph.plan import Plan
+    from ralph.planning.launch import Plan
     from ralph.transcripts.events import TranscriptEvent
 
 #: After this time without a word, a line tells the host that the agent is still at work.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ralph.loop.judge import Outcome
+from ralph.judging.judge import Outcome
 from ralph.transcripts.events import (
     Tag,
     Text,
@@ -19,8 +19,8 @@ from ralph.transcripts.events import (
 )
 
 if TYPE_CHECKING:
-    from ralph.loop.judge import Verdict
-    from ralph.loop.observe import Observation
+    from ralph.judging.judge import Verdict
+    from ralph.judging.observe import Observation
 
 #: The names that Claude's API has for what went wrong, so that a host knows a limit from a login.
 _ERRORS = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph import files
+from ralph.system import files
 
 if TYPE_CHECKING:
     from pathlib import Path

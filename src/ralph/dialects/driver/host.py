@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.errors import UsageError
-from ralph.programs import which
+from ralph.system.programs import which
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ralph.agents.spec import MAX_ARGUMENT
 from ralph.dialects.driver import fixplan
 from ralph.errors import UsageError
-from ralph.launch import Examined, Launch, Launcher
-from ralph.programs import which
+from ralph.planning.launcher import Examined, Launch, Launcher
+from ralph.system.programs import which
 
 if TYPE_CHECKING:
     from ralph.dialects.driver.host import Described, Host

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ralph import files
 from ralph.config.convert import short
 from ralph.config.filelayer import FileLayer
 from ralph.config.settings import Signals
 from ralph.dialects.driver import fixplan, keys, ralphrc
 from ralph.errors import UsageError, nearest
+from ralph.system import files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph.agents import adapters as transcripts
 from ralph.agents.spec import Invocation
 from ralph.config.settings import Signals
 from ralph.dialects.driver import jq as filters
@@ -16,10 +17,9 @@ from ralph.dialects.driver.launcher import DriverLauncher
 from ralph.dialects.driver.layer import BY_DEFAULT, layer, read
 from ralph.dialects.driver.locate import FOLDERS, here, locate
 from ralph.errors import UsageError, nearest
-from ralph.plan import Plan
-from ralph.planning import plan_for, with_warnings
-from ralph.programs import which
-from ralph.transcripts import registry as transcripts
+from ralph.planning.launch import Plan
+from ralph.planning.prepare import plan_for, with_warnings
+from ralph.system.programs import which
 
 if TYPE_CHECKING:
     from ralph.agents.spec import AgentSpec

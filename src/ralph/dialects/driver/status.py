@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.dialects.driver import fixplan
-from ralph.loop.signals import Claim, FinalMessage, Markers, Signal
+from ralph.judging.signals import Claim, FinalMessage, Markers, Signal
 from ralph.transcripts.events import decode_json
 
 if TYPE_CHECKING:

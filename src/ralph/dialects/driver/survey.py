@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ralph import files
 from ralph.agents import registry
 from ralph.agents.survey import Row
 from ralph.dialects.driver.launcher import DriverLauncher, describe
 from ralph.dialects.driver.locate import here
 from ralph.errors import UsageError
-from ralph.programs import which
+from ralph.system import files
+from ralph.system.programs import which
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ralph.plan import Plan
+    from ralph.planning.launch import Plan
 
 
 def row(plan: Plan) -> Row | None:

@@ -12,7 +12,7 @@ from ralph.config.settings import BY_NAME
 from ralph.dialects.provider import planfile
 from ralph.dialects.provider.ini import Entry, read_ini
 from ralph.errors import nearest
-from ralph.files import refuse_outside
+from ralph.system.files import refuse_outside
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph.agents import adapters as transcripts
 from ralph.agents import registry
 from ralph.agents.spec import MAX_ARGUMENT, Delivery, Invocation
 from ralph.config.settings import ClaudePrompt
@@ -16,12 +17,11 @@ from ralph.dialects.provider import planfile
 from ralph.dialects.provider.signals import RalphexReader
 from ralph.dialects.provider.transcript import ProviderAdapter, patterns_of
 from ralph.errors import UsageError
-from ralph.launch import Launch, Launcher, SessionMode
-from ralph.loop.signals import Markers
-from ralph.plan import Plan
-from ralph.planning import with_warnings
-from ralph.programs import which
-from ralph.transcripts import registry as transcripts
+from ralph.judging.signals import Markers
+from ralph.planning.launch import Plan
+from ralph.planning.launcher import Launch, Launcher, SessionMode
+from ralph.planning.prepare import with_warnings
+from ralph.system.programs import which
 
 if TYPE_CHECKING:
     from ralph.config.layers import Resolved

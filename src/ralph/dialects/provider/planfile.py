@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph import files, git
 from ralph.dialects.provider.text import TASK_PROMPT
 from ralph.errors import UsageError
-from ralph.prompt import PromptSource
+from ralph.planning.prompt import PromptSource
+from ralph.system import files, git
 
 if TYPE_CHECKING:
     from ralph.config.layers import Resolved

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph.loop.signals import Claim, FinalMessage, Markers, Signal
+from ralph.judging.signals import Claim, FinalMessage, Markers, Signal
 from ralph.transcripts.events import decode_json
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.transcripts import meta
-from ralph.transcripts._json import JsonAdapter
 from ralph.transcripts.base import Capabilities, TranscriptAdapter
 from ralph.transcripts.events import Meta, Tag, Text, ToolStart, TranscriptEvent
+from ralph.transcripts.json_lines import JsonAdapter
 from ralph.transcripts.meta import ErrorClass, Kind
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ProviderAdapter(TranscriptAdapter):
     def __init__(self, inner: TranscriptAdapter, patterns: list[Pattern], wait: float = 0.0) -> None:
         self._inner = inner
         if isinstance(inner, JsonAdapter):
-            inner.certain = True  # a wrapper may say anything before its first event
+            inner.expect_json()  # a wrapper may say anything before its first event
         self.name = inner.name
         self._patterns = patterns
         self._found: Pattern | None = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph import files
+from ralph.agents import adapters as transcripts
 from ralph.agents import registry
 from ralph.agents.spec import Delivery, Invocation
 from ralph.dialects.script.config import leads_out
@@ -17,21 +17,21 @@ from ralph.dialects.script.ended import Status, context_notice, hook_notices
 from ralph.dialects.script.probe import HERE, REQUIRED, Place, assigned, bash, look
 from ralph.dialects.script.response import ResponseReader, Unseen
 from ralph.errors import UsageError, nearest
-from ralph.launch import Launch, Launcher
-from ralph.loop.signals import Markers
-from ralph.plan import Plan
-from ralph.planning import with_warnings, without_flags
-from ralph.programs import which
+from ralph.judging.signals import Markers
+from ralph.planning.launch import Plan
+from ralph.planning.launcher import Launch, Launcher
+from ralph.planning.prepare import with_warnings, without_flags
 from ralph.runners.process import Ended, EndKind
+from ralph.system import files
+from ralph.system.programs import which
 from ralph.transcripts import meta
-from ralph.transcripts import registry as transcripts
 from ralph.transcripts.events import Tag, Text
 
 if TYPE_CHECKING:
     from ralph.agents.spec import AgentSpec
     from ralph.config.layers import Resolved
     from ralph.dialects.script.probe import Answer
-    from ralph.loop.observe import Observation
+    from ralph.judging.observe import Observation
     from ralph.transcripts.base import TranscriptAdapter
     from ralph.transcripts.events import TranscriptEvent
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph import files
 from ralph.errors import UsageError
-from ralph.programs import which
+from ralph.system import files
+from ralph.system.programs import which
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

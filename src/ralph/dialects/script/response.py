@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ralph.loop.signals import Claim, FinalMessage, Signal
+from ralph.judging.signals import Claim, FinalMessage, Signal
 from ralph.transcripts.base import TranscriptAdapter
 
 if TYPE_CHECKING:
-    from ralph.loop.signals import Markers
+    from ralph.judging.signals import Markers
     from ralph.transcripts.events import TranscriptEvent
 
 

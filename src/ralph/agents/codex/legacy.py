@@ -1,0 +1,236 @@
+"""Codex's `--json` up to 0.43: `{"id": …, "msg": {"type": …}}`, after a line of settings and one of the prompt."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from ralph.agents.codex.errors import classify_message, limit, retry
+from ralph.transcripts import meta
+from ralph.transcripts.deltas import DeltaLines
+from ralph.transcripts.events import (
+    Tag,
+    Text,
+    ToolCall,
+    ToolEnd,
+    ToolOutput,
+    ToolRef,
+    ToolResult,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+    Usage,
+    UsageEvent,
+)
+from ralph.transcripts.json_lines import get_count, get_dict, get_int, get_list, get_str
+from ralph.transcripts.meta import ErrorClass
+from ralph.transcripts.recent import Recent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_COUNTS = {
+    "prompt_tokens": "input_tokens",  # includes the cached ones
+    "cached_tokens": "cached_input_tokens",
+    "completion_tokens": "output_tokens",
+    "reasoning_tokens": "reasoning_output_tokens",
+    "total_tokens": "total_tokens",
+}
+_NOISE = frozenset(
+    {
+        "task_started",
+        "agent_reasoning_section_break",
+        "agent_reasoning_raw_content",
+        "agent_reasoning_raw_content_delta",
+        "exec_command_output_delta",
+        "turn_diff",
+        "user_message",
+        "shutdown_complete",
+        "mcp_list_tools_response",
+        "list_custom_prompts_response",
+    }
+)
+
+
+class LegacyMessages:
+    """Translates the objects that have a `msg`. There is no last line: only a call without an end shows a cut."""
+
+    def __init__(self) -> None:
+        self._model: str | None = None
+        self._session = False
+        self._words = DeltaLines(Tag.AI)
+        self._thoughts = DeltaLines(Tag.THINK)
+        self._tools = Recent[str, str]()
+        self._counted: dict[str, int] | None = None
+        self._handlers: dict[str, Callable[[dict[str, Any]], list[TranscriptEvent]]] = {
+            "agent_message": lambda msg: self._whole(self._words, Tag.AI, get_str(msg, "message", "text")),
+            "agent_reasoning": lambda msg: self._whole(self._thoughts, Tag.THINK, get_str(msg, "text", "message")),
+            "agent_message_delta": lambda msg: self._words.feed(get_str(msg, "delta") or ""),
+            "agent_reasoning_delta": lambda msg: self._thoughts.feed(get_str(msg, "delta") or ""),
+            "exec_command_begin": self._exec_begin,
+            "exec_command_end": self._exec_end,
+            "patch_apply_begin": self._patch_begin,
+            "patch_apply_end": self._patch_end,
+            "mcp_tool_call_begin": self._mcp_begin,
+            "mcp_tool_call_end": self._mcp_end,
+            "web_search_begin": lambda msg: self._start(msg, "web_search", None),
+            "web_search_end": self._search_end,
+            "token_count": self._token_count,
+            "session_configured": self._session_configured,
+            "stream_error": self._error,
+            "error": self._error,
+            "background_event": lambda msg: _sys(get_str(msg, "message")),
+            "plan_update": self._plan_update,
+            "task_complete": lambda _: [meta.result(ok=True)],
+            "turn_aborted": self._aborted,
+        }
+
+    def feed(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        msg = value.get("msg")
+        if not isinstance(msg, dict):
+            return self._preamble(value)
+        name = get_str(msg, "type") or ""
+        handler = self._handlers.get(name)
+        if handler is not None:
+            return handler(msg)
+        return [] if name in _NOISE else [meta.unknown(value)]
+
+    def knows(self, value: dict[str, Any]) -> bool:
+        if "msg" in value:
+            return isinstance(value["msg"], dict) and "type" in value["msg"]
+        return ("workdir" in value and "provider" in value) or (len(value) == 1 and "prompt" in value)
+
+    def flush(self) -> list[TranscriptEvent]:
+        events = self._thoughts.flush() + self._words.flush()
+        if len(self._tools):  # its launcher exits with 0 when a signal ends it
+            events.append(meta.error("the output ends in the middle of a tool call", ErrorClass.FAILED))
+        return events
+
+    def _preamble(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        prompt = value.get("prompt")
+        if isinstance(prompt, str):
+            return [Text(Tag.PROMPT, prompt)]
+        self._model = get_str(value, "model") or self._model
+        return []
+
+    def _session_configured(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
+        self._model = get_str(msg, "model") or self._model
+        name = get_str(msg, "session_id")
+        if name is None or self._session:
+            return []
+        self._session = True
+        return [meta.session(name, self._model)]
+
+    def _whole(self, deltas: DeltaLines, tag: Tag, text: str | None) -> list[TranscriptEvent]:
+        """A message; only the rest of it if it was streamed before."""
+        if deltas.begun:
+            return deltas.flush()
+        return [Text(tag, text.removesuffix("\n"))] if text else []
+
+    def _start(self, msg: dict[str, Any], name: str, given: dict[str, Any] | None) -> list[TranscriptEvent]:
+        key = get_str(msg, "call_id") or name
+        if key in self._tools:
+            return []
+        self._tools[key] = name
+        return [ToolStart(ToolCall(key, name, given))]
+
+    def _end(self, msg: dict[str, Any], name: str, status: ToolStatus, output: str | None) -> list[TranscriptEvent]:
+        key = get_str(msg, "call_id") or name
+        events: list[TranscriptEvent] = []
+        if key not in self._tools:
+            events = self._start(msg, name, None)
+        name = self._tools.pop(key)
+        if output:
+            events.append(ToolOutput(ToolRef(key, name), output.removesuffix("\n")))
+        duration = get_dict(msg, "duration")
+        seconds, nanos = get_count(duration, "secs"), get_count(duration, "nanos")
+        took = None if seconds is None and nanos is None else (seconds or 0) * 1000 + (nanos or 0) // 1_000_000
+        events.append(ToolEnd(ToolResult(key, status, took, name)))
+        return events
+
+    def _exec_begin(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
+        command = msg.get("command")
+        if isinstance(command, list):
+            command = shlex.join(str(word) for word in command)
+        return self._start(msg, "shell", {"command": command})
+
+    def _exec_end(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
+        code = get_int(msg, "exit_code")
+        status = ToolStatus.UNKNOWN if code is None else ToolStatus.FAIL if code else ToolStatus.OK
+        output = get_str(msg, "aggregated_output") or (get_str(msg, "stdout") or "") + (get_str(msg, "stderr") or "")
+        return self._end(msg, "shell", status, output)
+
+    def _patch_begin(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
+        return self._start(msg, "apply_patch", {"changes": get_dict(msg, "changes")})
+
+    def _patch_end(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
+        output = (get_str(msg, "stdout") or "") + (get_str(msg, "stderr") or "")
+        return self._end(msg, "apply_patch", _verdict(msg.get("success")), output)
+
+    def _mcp_begin(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
+        call = get_dict(msg, "invocation")
+        name = ".".join(part for part in (get_str(call, "server"), get_str(call, "tool")) if part)
+        arguments = call.get("arguments")
+        return self._start(msg, name or "mcp", arguments if isinstance(arguments, dict) else None)
+
+    def _mcp_end(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
+        result = get_dict(msg, "result")
+        good = get_dict(result, "Ok")
+        wrong = "Err" in result or good.get("isError") is True or good.get("is_error") is True
+        status = ToolStatus.FAIL if wrong else ToolStatus.OK if good else ToolStatus.UNKNOWN
+        parts = [get_str(part, "text") for part in get_list(good, "content")]
+        output = get_str(result, "Err") or "\n".join(part for part in parts if part)
+        return self._end(msg, "mcp", status, output)
+
+    def _search_end(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
+        return self._end(msg, "web_search", ToolStatus.OK, get_str(msg, "query"))
+
+    def _token_count(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
+        """The total so far, and what the last call added; some versions say the same numbers twice."""
+        info = get_dict(msg, "info")
+        total, last = get_dict(info, "total_token_usage"), get_dict(info, "last_token_usage")
+        if not total:  # up to 0.29 the message itself has the numbers, of one call each
+            called = _counts(msg)
+            return [UsageEvent(Usage(**called, model=self._model))] if called else []
+        counts = _counts(total)
+        if not counts or counts == self._counted:
+            return []
+        before, self._counted = self._counted, counts
+        if before is None:
+            # A resumed session's total holds earlier runs: the first call alone is this run's.
+            more = _counts(last) or counts
+        else:
+            more = {name: number - before.get(name, 0) for name, number in counts.items()}
+            if any(number < 0 for number in more.values()):
+                more = counts  # it began to count anew
+        return [UsageEvent(Usage(**more, model=self._model))]
+
+    def _error(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
+        message = get_str(msg, "message") or "an error without a message"
+        again = retry(message)
+        if again is not None:
+            return [Text(Tag.SYS, message), again]
+        kind = classify_message(message)
+        fatal = msg.get("type") == "error"
+        return [Text(Tag.SYS, message), *limit(message, kind), meta.error(message, kind, fatal=fatal)]
+
+    def _aborted(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
+        reason = f"the turn was aborted: {get_str(msg, 'reason') or 'no reason given'}"
+        return [meta.result(ok=False, reason=reason, error_class=ErrorClass.FAILED)]
+
+    def _plan_update(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
+        steps = [step for step in get_list(msg, "plan") if isinstance(step, dict)]
+        lines = [f"[{'x' if get_str(s, 'status') == 'completed' else ' '}] {get_str(s, 'step') or ''}" for s in steps]
+        return _sys("\n".join(lines))
+
+
+def _counts(told: dict[str, Any]) -> dict[str, int]:
+    return {ours: n for ours, theirs in _COUNTS.items() if (n := get_count(told, theirs)) is not None}
+
+
+def _sys(text: str | None) -> list[TranscriptEvent]:
+    return [Text(Tag.SYS, text)] if text else []
+
+
+def _verdict(success: object) -> ToolStatus:
+    return ToolStatus.OK if success is True else ToolStatus.FAIL if success is False else ToolStatus.UNKNOWN

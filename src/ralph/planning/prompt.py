@@ -1,0 +1,128 @@
+"""Where the prompt comes from."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ralph.errors import UsageError
+from ralph.system.files import read, read_any
+from ralph.system.folders import user_config_dir
+
+if TYPE_CHECKING:
+    from ralph.config.layers import Resolved
+
+DEFAULT_PROMPT_FILE = "PROMPT.md"
+#: No agent takes as much.
+MAX_PROMPT = 16 << 20
+#: What a run without any prompt says; only a command of the user's own may do without.
+NO_PROMPT = (
+    f"no prompt: neither -p nor -P was given and there is no {DEFAULT_PROMPT_FILE}; the command gets an empty one"
+)
+
+
+class PromptSource(msgspec.Struct, frozen=True):
+    """Where the prompt comes from; read again for each iteration."""
+
+    text: str | None
+    path: Path | None
+    origin: str
+    #: the path as the user should see it
+    label: str = ""
+    #: an absent file is an empty prompt
+    optional: bool = False
+    #: the user typed it: then it may be a pipe
+    typed: bool = False
+
+    @property
+    def shown(self) -> str:
+        return (self.label or str(self.path)) if self.path else self.origin
+
+    @property
+    def absent(self) -> bool:
+        """True if there is no prompt at all, and there need not be one."""
+        return self.optional and self.path is not None and not self.path.exists()
+
+    @property
+    def gone(self) -> bool:
+        return self.path is not None and not os.path.lexists(self.path)
+
+    def read(self) -> str:
+        """The prompt now. UsageError if there is none."""
+        if self.text is not None:
+            if not self.text.strip():
+                raise UsageError(f"the prompt ({self.origin}) is empty: say what the agent should do")
+            return self.text
+        assert self.path is not None
+        try:
+            data = read_any(self.path, MAX_PROMPT) if self.typed else read(self.path, MAX_PROMPT)
+            text = data.decode("utf-8", "surrogateescape")
+        except FileNotFoundError:
+            if self.optional:
+                return ""
+            raise UsageError(
+                f"there is no prompt: {self.path} does not exist.\n"
+                "  Write it, or say what to do with -p 'TEXT' or -P FILE; `ralph init` makes a first one."
+            ) from None
+        except OSError as error:
+            raise UsageError(f"the prompt {self.path} cannot be read: {error.strerror}") from None
+        if not text.strip():
+            raise UsageError(f"the prompt {self.path} is empty: say in it what the agent should do")
+        if "\0" in text:
+            raise UsageError(f"the prompt {self.path} is not text (it holds NUL bytes); save it as UTF-8")
+        return text
+
+
+def prompt_source(resolved: Resolved, workdir: Path) -> PromptSource:
+    settings = resolved.settings
+    if settings.plan is not None:
+        from ralph.dialects.provider import planfile
+
+        if planfile.is_followed(resolved):
+            return planfile.source(resolved, workdir)
+    if settings.prompt is not None:
+        return PromptSource(settings.prompt, None, resolved.origins["prompt"])
+    origin = resolved.origins["prompt_file"]
+    if settings.prompt_file is None:
+        path = workdir / DEFAULT_PROMPT_FILE
+        # One that is there now must not vanish later: an agent without its prompt does anything.
+        optional = settings.agent_cmd is not None and not path.exists()
+        return PromptSource(None, path, origin, DEFAULT_PROMPT_FILE, optional=optional)
+    path = path_of(resolved, workdir)
+    typed = resolved.bases.get("prompt_file") in (None, user_config_dir())
+    source = PromptSource(None, path, origin, _label(path, workdir), typed=typed)
+    if typed and _once(path):
+        return PromptSource(source.read(), None, source.shown)
+    return source
+
+
+def path_of(resolved: Resolved, workdir: Path) -> Path:
+    """The prompt's file, whether or not there is one."""
+    name = resolved.settings.prompt_file
+    if name is None:
+        return workdir / DEFAULT_PROMPT_FILE
+    return _find(name, workdir, resolved.bases.get("prompt_file"))
+
+
+def _find(name: str, workdir: Path, base: Path | None) -> Path:
+    """A path in ralph.yml is seen from the working directory, then from that file; a typed one from here first."""
+    written = Path("/dev/stdin") if name == "-" and base is None else Path(name).expanduser()
+    places = [workdir, base] if base is not None else [Path.cwd(), workdir]
+    return next((place / written for place in places if (place / written).exists()), workdir / written)
+
+
+def _once(path: Path) -> bool:
+    """A pipe, as in `-P <(command)`, can be read a single time."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
+
+
+def _label(path: Path, workdir: Path) -> str:
+    return str(path.relative_to(workdir)) if path.is_relative_to(workdir) else str(path)

@@ -1,0 +1,82 @@
+"""Which kind of error a CLI's own message tells of. Never used on what a model or a tool wrote."""
+
+from __future__ import annotations
+
+import re
+
+from ralph.transcripts.meta import ErrorClass
+from ralph.transcripts.numbers import amount
+
+_STATUS = re.compile(r"(?<![\d.:])(40[0-9]|41[0-9]|42[0-9]|5[0-9]{2})(?![\d.]|\s*(?:ms|tokens|bytes|characters))")
+_CONTEXT = re.compile(
+    r"context[ _-]?(?:window|length|limit|size|overflow)|contextoverflow|prompt (?:is )?too long|maximum context|"
+    r"too many (?:input )?tokens|token limit|prompt budget|exceeds? the (?:model|maximum)|"
+    r"input (?:is )?too (?:long|large)",
+    re.IGNORECASE,
+)
+_QUOTA = re.compile(
+    r"insufficient[_ ]quota|quota|usage limit|billing|credit balance|out of credits|payment required|spending limit|"
+    r"(?:daily|weekly|monthly) limit|hit your (?:usage )?limit",
+    re.IGNORECASE,
+)
+_RATE = re.compile(r"rate[ _-]?limit|too many requests|throttl|resource[_ ]exhausted|retry after", re.IGNORECASE)
+_AUTH = re.compile(
+    r"unauthori[sz]ed|authenticat|api[ _-]?key|not logged in|log ?in|forbidden|invalid (?:token|credential)|"
+    r"no auth|permission_error|expired token|oauth",
+    re.IGNORECASE,
+)
+_OVERLOADED = re.compile(
+    r"overload|internal server error|service unavailable|bad gateway|gateway time-?out|server (?:had an )?error|"
+    r"api_error|server_error",
+    re.IGNORECASE,
+)
+
+_WAIT = re.compile(
+    r"(?:retry|try again|resets?) (?:in|after) (?:about )?(\d+(?:\.\d+)?) ?"
+    r"(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)\b",
+    re.IGNORECASE,
+)
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def retry_after(message: str) -> float | None:
+    """The seconds that a limit's message asks to wait ("please retry in 2s"), if it says so plainly."""
+    found = _WAIT.search(message)
+    if found is None:
+        return None
+    unit = found.group(2).lower()
+    seconds = 0.001 if unit.startswith(("ms", "milli")) else _UNITS[unit[0]]
+    return amount(found.group(1)) * seconds
+
+
+def classify(message: str, status: int | None = None) -> ErrorClass:
+    """By HTTP status where one is known or named, else by the words."""
+    if status is None:
+        found = _STATUS.search(message)
+        status = int(found.group(1)) if found else None
+    if _CONTEXT.search(message) and status not in (401, 403, 429):
+        return ErrorClass.CONTEXT_EXCEEDED
+    match status:
+        case 401 | 403:
+            return ErrorClass.AUTH
+        case 402:
+            return ErrorClass.QUOTA
+        case 413:
+            return ErrorClass.CONTEXT_EXCEEDED
+        case 429:
+            return ErrorClass.QUOTA if _QUOTA.search(message) else ErrorClass.RATE_LIMITED
+        case 400 if _QUOTA.search(message):
+            return ErrorClass.QUOTA  # "Your credit balance is too low"
+        case int() if 500 <= status < 600:
+            return ErrorClass.OVERLOADED
+        case int():
+            return ErrorClass.FAILED
+    if _QUOTA.search(message):
+        return ErrorClass.QUOTA
+    if _RATE.search(message):
+        return ErrorClass.RATE_LIMITED
+    if _OVERLOADED.search(message):
+        return ErrorClass.OVERLOADED
+    if _AUTH.search(message):
+        return ErrorClass.AUTH
+    return ErrorClass.FAILED

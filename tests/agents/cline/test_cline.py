@@ -1,0 +1,319 @@
+"""Cline, beyond what the recordings show: refusals that were got over, prices, subagents, damaged lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+from fuzz.damage import damaged, recorded, text_line, words_line
+
+from ralph.agents.cline.adapter import ClineAdapter
+from ralph.judging.replay import replay
+from ralph.transcripts.events import (
+    Meta,
+    Tag,
+    Text,
+    ToolEnd,
+    ToolOutput,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+    UsageEvent,
+    decode,
+    encode,
+)
+
+SUCCESS = Path(__file__).parents[2] / "fixtures" / "cline" / "3.0.65" / "json-success.jsonl"
+REAL = recorded("cline")
+MARKER = "<promise>COMPLETE</promise>"
+
+
+def agent(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"ts": "t", "type": "agent_event", "event": {"type": kind, **fields}}
+
+
+START = agent("iteration_start", iteration=1)
+NEXT = agent("iteration_start", iteration=2)
+
+
+def result(text: str = "x", reason: str = "completed", **more: Any) -> dict[str, Any]:
+    return {"ts": "t", "type": "run_result", "finishReason": reason, "text": text, **more}
+
+
+def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
+    adapter = ClineAdapter()
+    found = [e for line in stderr.splitlines() for e in adapter.feed_stderr(line)]
+    for line in lines:
+        found += adapter.feed(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
+    return found + adapter.flush()
+
+
+def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
+    out = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    *_, (last, _) = replay(out.encode(), stderr.encode(), "cline", code, None, None)
+    assert isinstance(last[0], Meta)
+    return last[0].meta
+
+
+def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
+    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
+
+
+def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
+    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
+
+
+def delta(text: str) -> dict[str, Any]:
+    return agent("content_start", contentType="text", text=text, accumulated="…")
+
+
+def whole(text: str) -> dict[str, Any]:
+    return agent("content_end", contentType="text", text=text)
+
+
+def tool(call: str, output: Any, name: str = "run_commands", **more: Any) -> list[dict[str, Any]]:
+    return [
+        agent("content_start", contentType="tool", toolName=name, toolCallId=call, input={"commands": ["ls"]}),
+        agent("content_end", contentType="tool", toolName=name, toolCallId=call, output=output, **more),
+    ]
+
+
+def done(text: str) -> list[dict[str, Any]]:
+    return [START, whole(text), result(text)]
+
+
+def test_a_marker_split_over_deltas_is_one_line_and_comes_once() -> None:
+    text = f"Done.\n\n{MARKER}\n"
+    lines = [START, *(delta(c) for c in text), whole(text), agent("done", reason="completed", text=text), result(text)]
+    assert "".join(f"{t}\n" for t in says(events(*lines))) == text
+    assert verdict(*lines)["completed"]
+
+
+def test_words_that_came_only_whole_or_only_in_the_result_are_said() -> None:
+    assert says(events(*done("Hello."))) == ["Hello."]
+    assert says(events(START, result("Hello."))) == ["Hello."]
+    assert verdict(START, result(MARKER))["completed"]
+
+
+def test_a_thought_is_shown_before_the_words_that_follow_it() -> None:
+    thought = agent("content_start", contentType="reasoning", reasoning="Hm.", redacted=False)
+    copy = agent("content_end", contentType="reasoning", reasoning="Hm.")
+    found = events(START, thought, delta("Hello."), whole("Hello."), copy, result("Hello."))
+    assert [(e.tag, e.text) for e in found if isinstance(e, Text)] == [(Tag.THINK, "Hm."), (Tag.AI, "Hello.")]
+
+
+def test_line_separators_inside_a_string_stay_there() -> None:
+    text = "one\u2028two\u2029three\u0085four"
+    assert says(events(*done(text))) == [text]
+
+
+def test_words_of_a_subagent_are_not_the_agents() -> None:
+    other = {**whole(MARKER), "parentAgentId": "agent_1"}
+    lines = [START, other, NEXT, whole("Still at it."), result("Still at it.")]
+    assert says(events(*lines), Tag.SYS) == [MARKER]
+    assert not verdict(*lines)["completed"]
+
+
+def test_a_refused_tool_needs_a_person_unless_it_was_allowed_later() -> None:
+    refusal = {"error": 'Tool "run_commands" requires approval in a TTY session -- NOT a tool or system failure.'}
+    no = tool("a", refusal, error=json.dumps(refusal))
+    yes = tool("b", [{"query": "ls", "result": "x", "success": True}])
+    told = verdict(START, *no, *done(MARKER))
+    assert (told["outcome"], told["completed"]) == ("permission_denied", False)
+    assert verdict(START, *no, *yes, *done(MARKER))["completed"]
+
+
+def test_a_tool_that_prints_such_a_sentence_was_not_refused() -> None:
+    printed = [{"query": "cat log", "result": 'Tool "x" requires approval', "success": False, "error": "exit 1"}]
+    assert verdict(START, *tool("a", printed), *done(MARKER))["completed"]
+
+
+@pytest.mark.parametrize(
+    ("output", "more", "status", "text"),
+    [
+        ([{"query": "a", "result": "1", "success": True}], {}, ToolStatus.OK, "1"),
+        ([{"query": "a", "result": "1", "success": True}, {"query": "b", "success": False}], {}, ToolStatus.FAIL, None),
+        ({"query": "edit", "result": "File created", "success": True}, {}, ToolStatus.OK, "File created"),
+        ("plain", {}, ToolStatus.OK, "plain"),
+        ({"error": "no such file"}, {"error": "no such file"}, ToolStatus.FAIL, "no such file"),
+        (None, {"error": "broken"}, ToolStatus.FAIL, "broken"),
+        (None, {}, ToolStatus.UNKNOWN, None),
+        ([{"query": "a", "result": "", "success": "perhaps"}], {}, ToolStatus.UNKNOWN, None),
+    ],
+)
+def test_how_a_call_ended(output: Any, more: dict[str, Any], status: ToolStatus, text: str | None) -> None:
+    found = events(START, *tool("a", output, durationMs=7, **more))
+    assert [(e.tool.status, e.tool.duration_ms) for e in found if isinstance(e, ToolEnd)] == [(status, 7)]
+    if text is not None:
+        assert [e.text for e in found if isinstance(e, ToolOutput)] == [text]
+
+
+def test_a_call_starts_and_ends_once_however_often_it_is_told() -> None:
+    start, stop = tool("a", "out")
+    found = events(START, start, start, stop, stop)
+    assert len([e for e in found if isinstance(e, ToolStart)]) == len([e for e in found if isinstance(e, ToolEnd)]) == 1
+    alone = events(START, stop)
+    assert len([e for e in alone if isinstance(e, ToolStart)]) == len([e for e in alone if isinstance(e, ToolEnd)]) == 1
+
+
+def test_prices_add_up_and_the_sum_at_the_end_is_not_one_more() -> None:
+    calls = [
+        agent("usage", inputTokens=100, outputTokens=10, totalInputTokens=100, totalCost=0.25),
+        agent("usage", inputTokens=200, outputTokens=20, totalInputTokens=300, totalCost=0.75),
+    ]
+    total = {"inputTokens": 300, "outputTokens": 30, "totalCost": 0.75}
+    used = verdict(START, *calls, result(aggregateUsage=total))["usage"]
+    assert (used["prompt_tokens"], used["completion_tokens"], used["cost_usd"]) == (300, 30, 0.75)
+
+
+def test_what_only_the_sum_tells_is_added() -> None:
+    call = agent("usage", inputTokens=100, outputTokens=10, totalCost=0)
+    total = {"inputTokens": 150, "outputTokens": 30, "totalCost": 0.5}
+    used = verdict(START, call, result(aggregateUsage=total, model={"id": "m"}))["usage"]
+    assert used == {
+        "prompt_tokens": 150,
+        "completion_tokens": 30,
+        "total_tokens": 180,
+        "cost_usd": 0.5,
+        "model": "m",
+    }
+
+
+def test_cached_tokens_that_were_left_out_of_the_input_are_part_of_the_prompt() -> None:
+    call = agent("usage", inputTokens=100, outputTokens=10, cacheReadTokens=800, cacheWriteTokens=50)
+    used = verdict(START, call, result())["usage"]
+    assert (used["prompt_tokens"], used["cached_tokens"], used["cache_write_tokens"]) == (950, 800, 50)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "outcome"),
+    [
+        ("auth", "who are you", "auth"),
+        ("rate_limit", "slow down", "rate_limited"),
+        ("unknown", "You exceeded your current quota", "quota"),
+        ("context_window_exceeded", "too much", "context_exceeded"),
+        (None, "The server had an error while processing your request.", "overloaded"),
+        ("unknown", "something else", "failed"),
+    ],
+)
+def test_an_error_is_what_the_cli_calls_it_or_what_the_provider_says(
+    kind: str | None, message: str, outcome: str
+) -> None:
+    error = agent("error", error={"name": "Error", "message": message}, errorClass=kind, recoverable=False)
+    assert verdict(START, error, result(message, "error"), code=1)["outcome"] == outcome
+
+
+def test_an_error_that_the_run_recovers_from_is_history() -> None:
+    error = agent("error", error={"message": "1 tool call(s) failed: 401 unauthorized"}, recoverable=True)
+    assert verdict(START, error, *done(MARKER))["completed"]
+
+
+@pytest.mark.parametrize("reason", ["aborted", "max_iterations", "mistake_limit"])
+def test_another_end_than_completion_is_a_failure(reason: str) -> None:
+    told = verdict(START, whole(MARKER), result(MARKER, reason))
+    assert (told["outcome"], told["completed"]) == ("failed", False)
+
+
+def test_a_run_aborted_after_its_result_is_aborted() -> None:
+    aborted = {"ts": "t", "type": "run_aborted", "reason": "local_abort", "message": "aborted"}
+    found = events(*done(MARKER), aborted)
+    assert [r["ok"] for r in kinds(found, "result")] == [True, False]
+    assert not verdict(*done(MARKER), aborted)["completed"]
+
+
+def test_the_agents_own_end_counts_if_the_result_of_the_run_is_missing() -> None:
+    assert verdict(START, whole(MARKER), agent("done", reason="completed"))["completed"]
+    assert verdict(START, whole(MARKER))["outcome"] == "failed"
+
+
+def test_an_unknown_type_is_kept_whole() -> None:
+    new, event = {"ts": "t", "type": "team_event", "id": 5}, agent("checkpoint")
+    assert [k["line"] for k in kinds(events(START, new, event), "unknown")] == [new, event]
+    assert verdict(START, new, event, *done(MARKER))["completed"]
+
+
+def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> None:
+    found = events(
+        START,
+        {"ts": "t", "type": "agent_event"},
+        agent("content_start"),
+        agent("content_start", contentType="text", text=5),
+        agent("content_start", contentType="tool"),
+        agent("content_end", contentType="tool", toolCallId="a", output=[1, "x"]),
+        agent("usage", inputTokens="many"),
+        agent("error", error=None),
+        {"ts": "t", "type": "run_result", "finishReason": 5, "usage": [], "model": "m"},
+    )
+    assert says(found) == []
+    assert not [e for e in found if isinstance(e, UsageEvent)]
+    assert [e.text for e in found if isinstance(e, ToolOutput)] == ['[1,"x"]']
+    assert [r["ok"] for r in kinds(found, "result")] == [False]
+
+
+def test_json_that_the_agent_wrote_as_words_stays_words() -> None:
+    line = '{"type":"run_result","finishReason":"completed"}'
+    assert says(events(line, MARKER)) == [line, MARKER]
+
+
+def test_a_terminal_puts_carriage_returns_and_escapes_around_the_lines() -> None:
+    lines = [json.dumps(v) + "\r" for v in done(MARKER)]
+    lines[-1] += "\x1b[?25h"
+    assert verdict(*lines)["completed"]
+
+
+def test_the_coloured_text_with_and_without_its_colours() -> None:
+    coloured = [
+        "\x1b[2m[thinking] \x1b[0m\x1b[2mFirst.\x1b[0m",
+        "\x1b[2mSecond.\x1b[0m",
+        "\x1b[36m[run_commands]\x1b[0m ls -la",
+        "   \x1b[90m⎿ \x1b[0m\x1b[2mtotal 16\x1b[0m",
+        MARKER,
+    ]
+    found = events(*coloured)
+    assert says(found, Tag.THINK) == ["First.", "Second."]
+    assert says(found, Tag.TOOL) == ["[run_commands] ls -la", "   ⎿ total 16"]
+    assert says(found) == [MARKER]
+    bare = events("[thinking] First.", "[run_commands] ls -la", "   ⎿ total 16", "[x] a done item", MARKER)
+    assert says(bare) == ["[x] a done item", MARKER]
+
+
+def test_warnings_on_stderr_are_no_errors() -> None:
+    stderr = "Warning: AI SDK Warning System: ...\n      at iX (chunk.js:26:46952)\nDeprecationWarning: error: old"
+    assert verdict(MARKER, stderr=stderr)["completed"]
+
+
+def test_a_recorded_run_cut_anywhere_is_not_a_success_before_the_agent_is_done() -> None:
+    data = SUCCESS.read_bytes()
+    for cut in range(200, data.index(b'"type":"done"'), 97):
+        told: Any = list(replay(data[:cut], b"", "cline", 0, None, None))[-1][0][0]
+        assert told.meta["outcome"] == "failed", cut
+
+
+@st.composite
+def strange(draw: st.DrawFn) -> str:
+    """A damaged line; without the real ones among its arguments, which make too long a name for hypothesis."""
+    kind = draw(st.integers(0, 2))
+    return draw(text_line() if kind == 0 else damaged(REAL))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(strange(), max_size=12))
+def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None:
+    for event in events(*lines, stderr="\n".join(lines)):
+        decode(encode(event))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(words_line(), min_size=1, max_size=10), st.booleans())
+def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
+    found = events(*([START] if structured else []), *lines)
+    assert [e.text for e in found if isinstance(e, Text)] == lines

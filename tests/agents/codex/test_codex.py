@@ -1,0 +1,331 @@
+"""Codex's JSON of every generation, beyond what the recordings show."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+from fuzz.damage import damaged, recorded, text_line, words_line
+
+from ralph.agents.codex.adapter import CodexAdapter
+from ralph.judging.replay import replay
+from ralph.transcripts.events import (
+    Meta,
+    Tag,
+    Text,
+    ToolEnd,
+    ToolOutput,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+    UsageEvent,
+    decode,
+    encode,
+)
+
+REAL = recorded("codex")
+MARKER = "<promise>COMPLETE</promise>"
+THREAD = {"type": "thread.started", "thread_id": "t-1"}
+TURN = {"type": "turn.started"}
+
+
+def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
+    adapter = CodexAdapter()
+    found = [e for line in stderr.splitlines() for e in adapter.feed_stderr(line)]
+    for line in lines:
+        found += adapter.feed(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
+    return found + adapter.flush()
+
+
+def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
+    out = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    *_, (last, _) = replay(out.encode(), stderr.encode(), "codex", code, None, None)
+    assert isinstance(last[0], Meta)
+    return last[0].meta
+
+
+def item(kind: str, event: str = "completed", key: str = "item_1", **fields: Any) -> dict[str, Any]:
+    return {"type": f"item.{event}", "item": {"id": key, "type": kind, **fields}}
+
+
+def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
+    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
+
+
+def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
+    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
+
+
+def done(**usage: int) -> dict[str, Any]:
+    return {"type": "turn.completed", "usage": usage}
+
+
+def failed(message: str) -> dict[str, Any]:
+    return {"type": "turn.failed", "error": {"message": message}}
+
+
+def legacy(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"id": "0", "msg": {"type": kind, **fields}}
+
+
+class TestTurns:
+    def test_without_an_end_exit_0_is_no_success(self) -> None:
+        assert verdict(THREAD, TURN, item("agent_message", text=MARKER))["outcome"] == "failed"
+        assert verdict(THREAD, TURN, item("agent_message", text=MARKER), done())["completed"] is True
+
+    def test_an_error_line_is_the_last_word_only_if_no_turn_ends_after_it(self) -> None:
+        wrong = {"type": "error", "message": "unexpected status 401 Unauthorized"}
+        assert verdict(THREAD, TURN, wrong)["outcome"] == "auth"
+        assert verdict(THREAD, TURN, wrong, item("agent_message", text="over it"), done())["outcome"] == "ok"
+
+    def test_a_warning_item_changes_nothing(self) -> None:
+        warning = item("error", message="unexpected status 429 Too Many Requests")
+        assert verdict(THREAD, TURN, warning, item("agent_message", text="hi"), done())["outcome"] == "ok"
+
+    def test_killed_while_it_was_reconnecting_is_what_it_was_retrying_for(self) -> None:
+        again = {"type": "error", "message": "Reconnecting... 3/5 (exceeded retry limit, last status: 429 Too Many)"}
+        found = events(THREAD, TURN, again)
+        assert kinds(found, "retry")[0]["attempt"] == 3
+        assert kinds(found, "retry")[0]["class"] == "rate_limited"
+        assert verdict(THREAD, TURN, again, code=124)["outcome"] == "rate_limited"
+        words = item("agent_message", text="got through")
+        assert verdict(THREAD, TURN, again, words, code=124)["outcome"] == "failed"
+
+    @pytest.mark.parametrize(
+        ("message", "outcome"),
+        [
+            ("You've hit your usage limit. Upgrade to Pro or try again in 3 days 2 hours 5 minutes.", "quota"),
+            ("exceeded retry limit, last status: 429 Too Many Requests", "rate_limited"),
+            ("Your input exceeds the context window of this model.", "context_exceeded"),
+            ("Selected model is at capacity. Please try a different model.", "overloaded"),
+            ("stream disconnected before completion: idle timeout waiting for SSE", "failed"),
+            ("Missing environment variable: `OPENAI_API_KEY`.", "auth"),
+        ],
+    )
+    def test_the_reason_of_a_failed_turn_decides(self, message: str, outcome: str) -> None:
+        assert verdict(THREAD, TURN, failed(message), code=1)["outcome"] == outcome
+
+    def test_when_a_limit_ends_is_known_if_it_is_said(self) -> None:
+        limit = "You've hit your usage limit. Try again in 3 days 2 hours 5 minutes."
+        assert verdict(THREAD, failed(limit), code=1)["retry_after"] == 3 * 86400 + 2 * 3600 + 5 * 60
+        dated = "You've hit your usage limit. To get more access, try again at Oct 3rd, 2031 1:05 PM."
+        assert verdict(THREAD, failed(dated), code=1)["resets_at"] is not None
+        assert verdict(THREAD, failed("You've hit your usage limit."), code=1)["resets_at"] is None
+
+    def test_usage_counts_up_over_the_thread_and_is_not_added_to_itself(self) -> None:
+        found = verdict(
+            THREAD, TURN, done(input_tokens=100, output_tokens=10), TURN, done(input_tokens=250, output_tokens=30)
+        )
+        assert found["usage"] == {"prompt_tokens": 250, "completion_tokens": 30, "total_tokens": 280}
+
+    def test_what_is_not_given_is_absent(self) -> None:
+        assert verdict(THREAD, TURN, item("agent_message", text="x"), {"type": "turn.completed"})["usage"] == {}
+        usage = verdict(THREAD, TURN, done(input_tokens=5))["usage"]
+        assert usage == {"prompt_tokens": 5, "total_tokens": 5}
+
+    def test_the_session_is_told_once(self) -> None:
+        assert len(kinds(events(THREAD, THREAD, TURN, done()), "session")) == 1
+
+
+class TestItems:
+    def test_a_call_that_is_only_reported_when_finished_starts_and_ends(self) -> None:
+        found = events(THREAD, item("file_change", changes=[{"path": "a", "kind": "add"}], status="completed"), done())
+        start, end = (e for e in found if isinstance(e, ToolStart | ToolEnd))
+        assert isinstance(start, ToolStart)
+        assert isinstance(end, ToolEnd)
+        assert start.tool.name == end.tool.name == "apply_patch"
+        assert end.tool.status is ToolStatus.OK
+
+    def test_updates_do_not_start_it_again(self) -> None:
+        found = events(
+            THREAD,
+            item("command_execution", "started", command="ls", status="in_progress"),
+            item("command_execution", "updated", command="ls", aggregated_output="a", status="in_progress"),
+            item("command_execution", command="ls", aggregated_output="a\nb\n", exit_code=0, status="completed"),
+        )
+        assert [type(e) for e in found if isinstance(e, ToolStart | ToolOutput | ToolEnd)] == [
+            ToolStart,
+            ToolOutput,
+            ToolEnd,
+        ]
+
+    @pytest.mark.parametrize(
+        ("fields", "status"),
+        [
+            ({"exit_code": 0, "status": "completed"}, ToolStatus.OK),
+            ({"exit_code": 7}, ToolStatus.FAIL),
+            ({"status": "failed"}, ToolStatus.FAIL),
+            ({"status": "declined"}, ToolStatus.FAIL),
+            ({"status": "something new"}, ToolStatus.UNKNOWN),
+            ({"exit_code": "0", "status": "completed"}, ToolStatus.OK),
+        ],
+    )
+    def test_status_of_a_command(self, fields: dict[str, Any], status: ToolStatus) -> None:
+        found = events(THREAD, item("command_execution", command="x", **fields))
+        assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [status]
+
+    def test_a_refused_command_needs_a_person_unless_another_way_was_found(self) -> None:
+        refused = item("command_execution", command="rm x", status="declined")
+        words = item("agent_message", key="item_2", text="I may not.")
+        assert verdict(THREAD, TURN, refused, words, done())["outcome"] == "permission_denied"
+        other = item("command_execution", key="item_3", command="mv x y", exit_code=0, status="completed")
+        assert verdict(THREAD, TURN, refused, other, words, done())["outcome"] == "ok"
+
+    def test_mcp_results_and_errors_are_output(self) -> None:
+        good = item("mcp_tool_call", server="db", tool="q", arguments={"a": 1}, status="completed")
+        good["item"]["result"] = {"content": [{"type": "text", "text": "row"}]}
+        bad = item("mcp_tool_call", key="item_2", server="db", tool="q", error={"message": "no"}, status="failed")
+        found = events(THREAD, good, bad)
+        assert [e.text for e in found if isinstance(e, ToolOutput)] == ["row", "no"]
+        assert [e.tool.name for e in found if isinstance(e, ToolStart)] == ["db.q", "db.q"]
+        assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.OK, ToolStatus.FAIL]
+
+    def test_a_kind_of_item_that_is_not_known_is_kept_whole(self) -> None:
+        strange = item("hologram", shape="cat")
+        assert kinds(events(THREAD, strange, {"type": "turn.paused", "why": 1}), "unknown") == [
+            {"kind": "unknown", "line": strange},
+            {"kind": "unknown", "line": {"type": "turn.paused", "why": 1}},
+        ]
+
+    def test_words_that_never_completed_are_not_lost(self) -> None:
+        found = events(THREAD, TURN, item("agent_message", "updated", text="half a sen"))
+        assert says(found) == ["half a sen"]
+
+    def test_words_that_grow_are_said_once(self) -> None:
+        found = events(
+            item("agent_message", "started", text="one"),
+            item("agent_message", "updated", text="one two"),
+            item("agent_message", text="one two three"),
+        )
+        assert says(found) == ["one two three"]
+
+    def test_a_plan_is_shown_when_it_changes(self) -> None:
+        steps = [{"text": "a", "completed": True}, {"text": "b", "completed": False}]
+        found = events(THREAD, item("todo_list", "started", items=steps), item("todo_list", items=steps))
+        assert says(found, Tag.SYS) == ["[x] a\n[ ] b"]
+
+    def test_line_separators_in_strings_are_no_lines(self) -> None:
+        text = f"a\u2028b\u2029c\u0085d\n{MARKER}"
+        assert says(events(THREAD, item("agent_message", text=text))) == [text]
+        assert verdict(THREAD, TURN, item("agent_message", text=text), done())["completed"] is True
+
+    def test_the_marker_counts_only_in_the_last_message(self) -> None:
+        shell = item("command_execution", key="i2", command="x", exit_code=0, aggregated_output=MARKER)
+        later = item("agent_message", key="i3", text="not yet")
+        first = item("agent_message", text=MARKER)
+        assert verdict(THREAD, TURN, first, shell, later, done())["completed"] is False
+
+
+class TestOlder:
+    def test_a_resumed_sessions_first_total_is_not_all_of_this_run(self) -> None:
+        def count(total: int, last: int) -> dict[str, Any]:
+            return legacy(
+                "token_count",
+                info={"total_token_usage": {"input_tokens": total}, "last_token_usage": {"input_tokens": last}},
+            )
+
+        assert verdict(count(1000, 100), count(1000, 100), count(1150, 150))["usage"]["prompt_tokens"] == 250
+
+    def test_counts_in_the_message_itself(self) -> None:
+        found = verdict(legacy("token_count", input_tokens=7, output_tokens=2), legacy("token_count", info=None))
+        assert found["usage"] == {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+
+    def test_counts_in_the_message_itself_are_of_one_call(self) -> None:
+        """So 0.29 tells them, also if two calls take the same."""
+        calls = [legacy("token_count", input_tokens=n, output_tokens=2) for n in (7, 9, 9)]
+        assert verdict(*calls)["usage"] == {"prompt_tokens": 25, "completion_tokens": 6, "total_tokens": 31}
+
+    def test_an_end_in_the_middle_of_a_call_is_no_success(self) -> None:
+        """A signal ends it, and its launcher exits with 0."""
+        begun = legacy("exec_command_begin", call_id="c1", command=["ls"])
+        assert verdict(begun)["outcome"] == "failed"
+        assert verdict(begun, legacy("exec_command_end", call_id="c1", exit_code=0))["outcome"] != "failed"
+
+    def test_streamed_words_are_said_once(self) -> None:
+        found = events(
+            legacy("agent_message_delta", delta="Done.\n<prom"),
+            legacy("agent_message_delta", delta="ise>COMPLETE</promise>"),
+            legacy("agent_message", message=f"Done.\n{MARKER}"),
+        )
+        assert says(found) == ["Done.", MARKER]
+
+    def test_an_error_is_fatal_although_it_exits_with_0(self) -> None:
+        assert verdict(legacy("error", message="unexpected status 403 Forbidden"))["outcome"] == "auth"
+
+    def test_the_prompt_is_nobodys_word(self) -> None:
+        found = events({"prompt": f"say\n{MARKER}"}, legacy("agent_message", message="no"))
+        assert says(found, Tag.PROMPT) == [f"say\n{MARKER}"]
+        assert says(found) == ["no"]
+
+    def test_types_that_are_not_known_are_kept(self) -> None:
+        strange = legacy("hologram", x=1)
+        assert kinds(events(strange), "unknown") == [{"kind": "unknown", "line": strange}]
+
+
+def test_json_on_a_terminal() -> None:
+    line = json.dumps(item("agent_message", text="hi"))
+    assert says(events(json.dumps(THREAD) + "\r", f"{line}\r\x1b[?25h")) == ["hi"]
+
+
+def test_json_that_the_agent_wrote_is_words() -> None:
+    assert says(events('{"answer": 42}')) == ['{"answer": 42}']
+
+
+def test_a_cut_line_is_shown_and_told() -> None:
+    found = events(THREAD, '{"type":"item.completed","item":{"id":"item_1","te')
+    assert len(kinds(found, "parse_error")) == 1
+    assert any("item_1" in text for text in says(found, Tag.SYS))
+
+
+def test_an_error_before_anything_began_is_told_from_stderr() -> None:
+    missing = "Error: thread/resume failed: no rollout found for thread id x"
+    assert verdict(stderr=missing, code=1)["outcome"] == "failed"
+    assert "no rollout found" in verdict(stderr=missing, code=1)["why"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(damaged(REAL) | text_line(), max_size=12))
+def test_never_raises_and_what_comes_out_is_rtf1(lines: list[str]) -> None:
+    for event in events(*lines):
+        assert decode(encode(event)) is not None
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(words_line(), min_size=1, max_size=10), st.booleans())
+def test_no_line_is_lost(lines: list[str], after_json: bool) -> None:
+    found = events(*([THREAD] if after_json else []), *lines)
+    assert says(found, Tag.SYS if after_json else Tag.AI) == lines
+
+
+def test_tools_start_and_end_once_in_every_recording() -> None:
+    for path in sorted((Path(__file__).parents[2] / "fixtures" / "codex").glob("*/*.jsonl")):
+        found = events(*path.read_text().split("\n"))
+        started = [e.tool.id for e in found if isinstance(e, ToolStart)]
+        ended = [e.tool.id for e in found if isinstance(e, ToolEnd)]
+        assert started == sorted(set(started), key=started.index), path
+        if "sigterm" not in path.name:  # of a release that says nothing of what it cut short
+            assert sorted(started) == sorted(ended), path
+        assert all(e.usage.total_tokens is None or e.usage.total_tokens > 0 for e in found if isinstance(e, UsageEvent))
+
+
+def test_the_short_way_and_the_long_way_of_decoding_lead_to_the_same() -> None:
+    for path in sorted((Path(__file__).parents[2] / "fixtures" / "codex").glob("*/*.jsonl")):
+        lines = [line for line in path.read_text().split("\n") if line]
+        spaced = [json.dumps(json.loads(line)) for line in lines]
+        assert events(*lines) == events(*spaced), path
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(damaged(REAL, cut=False), max_size=8))
+def test_and_on_damaged_lines_as_well(lines: list[str]) -> None:
+    compact = [json.dumps(json.loads(line), separators=(",", ":")) for line in lines]
+    assert list(map(encode, events(THREAD, *compact))) == list(map(encode, events(THREAD, *lines)))

@@ -1,0 +1,345 @@
+"""Copilot CLI, beyond what the recordings show: other versions, subagents, tokens, damaged lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+from fuzz.damage import damaged, recorded, text_line, words_line
+
+from ralph.agents.copilot.adapter import CopilotAdapter
+from ralph.judging.replay import replay
+from ralph.transcripts.events import (
+    Meta,
+    Tag,
+    Text,
+    ToolEnd,
+    ToolOutput,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+    UsageEvent,
+    decode,
+    encode,
+)
+
+REAL = recorded("copilot")
+MARKER = "<promise>COMPLETE</promise>"
+
+
+def line(
+    kind: str, /, *, agent: str | None = None, at: str = "2026-11-15T18:40:43.149Z", **data: Any
+) -> dict[str, Any]:
+    envelope = {"type": kind, "data": data, "id": "e", "timestamp": at, "parentId": "p"}
+    return envelope | ({"agentId": agent} if agent else {})
+
+
+def delta(fragment: Any, message: str = "m1", **more: Any) -> dict[str, Any]:
+    return line("assistant.message_delta", messageId=message, deltaContent=fragment, **more)
+
+
+def message(content: Any, identity: str = "m1", **more: Any) -> dict[str, Any]:
+    return line("assistant.message", messageId=identity, content=content, **more)
+
+
+def start(call: str = "c1", name: str = "bash", **more: Any) -> dict[str, Any]:
+    return line("tool.execution_start", toolCallId=call, toolName=name, **more)
+
+
+def done(call: str = "c1", **more: Any) -> dict[str, Any]:
+    return line("tool.execution_complete", toolCallId=call, **more)
+
+
+def result(code: Any = 0, **more: Any) -> dict[str, Any]:
+    return {"type": "result", "timestamp": "t", "sessionId": "s-1", "exitCode": code, **more}
+
+
+def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
+    adapter = CopilotAdapter()
+    found = [e for text in stderr.splitlines() for e in adapter.feed_stderr(text)]
+    for one in lines:
+        found += adapter.feed(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False))
+    return found + adapter.flush()
+
+
+def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
+    out = "".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in lines)
+    *_, (last, _) = replay(out.encode(), stderr.encode(), "copilot", code, None, None)
+    assert isinstance(last[0], Meta)
+    return last[0].meta
+
+
+def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
+    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
+
+
+def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
+    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
+
+
+def ends(found: list[TranscriptEvent]) -> list[ToolStatus]:
+    return [e.tool.status for e in found if isinstance(e, ToolEnd)]
+
+
+def test_a_marker_split_over_fragments_is_one_line_and_said_once() -> None:
+    whole = f"Done.\u2028 Really.\n\n{MARKER}\n"
+    lines = [*(delta(c) for c in whole), message(whole), result()]
+    assert "\n".join(says(events(*lines))) == whole.rstrip("\n")
+    assert verdict(*lines)["completed"]
+
+
+def test_fragments_without_an_id_still_make_lines() -> None:
+    lines = [line("assistant.message_delta", deltaContent=c) for c in MARKER]
+    assert says(events(*lines, line("assistant.message", content=MARKER), result())) == [MARKER]
+
+
+def test_what_the_fragments_lacked_comes_with_the_whole_message() -> None:
+    assert says(events(delta("Hel"), message("Hello."), result())) == ["Hello."]
+    assert says(events(delta("Hel"), delta("x", "m2"), message("Hello."), message("x", "m2"), result())) == [
+        "Hel",
+        "x",
+        "lo.",
+    ]
+
+
+def test_a_thought_is_told_once_and_before_the_words() -> None:
+    thought = line("assistant.reasoning", reasoningId="r1", content="Hm.")
+    fragment = line("assistant.reasoning_delta", reasoningId="r1", deltaContent="Hm.")
+    for lines in (
+        (fragment, delta("Hi."), message("Hi.", reasoningText="Hm."), thought),
+        (message("Hi.", reasoningText="Hm."), thought),
+        (thought, message("Hi.", reasoningText="Hm.")),
+        (thought, message("Hi.")),
+    ):
+        found = [e for e in events(*lines, result()) if isinstance(e, Text)]
+        assert [(e.tag, e.text) for e in found] == [(Tag.THINK, "Hm."), (Tag.AI, "Hi.")]
+
+
+def test_subagents_words_do_not_count_and_do_not_mix_with_the_agents() -> None:
+    own = [delta("My "), delta("words."), message("My words.")]
+    others = [delta(c, "m9", agent="sub") for c in MARKER] + [message(MARKER, "m9", agent="sub")]
+    older = message(MARKER, "m8", parentToolCallId="c7")
+    found = events(own[0], *others[:5], own[1], *others[5:], own[2], older, result())
+    assert says(found) == ["My words."]
+    assert says(found, Tag.SYS) == [MARKER, MARKER]
+    assert not verdict(*own, *others, older, result())["completed"]
+
+
+def test_an_unknown_type_is_kept_whole() -> None:
+    new = line("session.astonished", why="x")
+    assert kinds(events(new, result()), "unknown") == [{"kind": "unknown", "line": new}]
+
+
+def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> None:
+    found = events(
+        {"type": "assistant.message", "data": None, "sessionId": "s"},
+        {"type": 5, "data": {}},
+        message(["no", "words"]),
+        delta({"a": 1}),
+        delta("x", message=["m"], parentToolCallId=[1]),  # type: ignore[arg-type]
+        start(call=[1], name=None, arguments="ls"),  # type: ignore[arg-type]
+        done(call=None, success="yes", result=7),  # type: ignore[arg-type]
+        done("c9", success=True, result="plain"),
+        line("session.error"),
+        line("abort", reason=3),
+        {"type": "result", "exitCode": "one"},
+    )
+    assert [e.tool.name for e in found if isinstance(e, ToolStart)] == ["tool", "tool"]
+    assert ends(found) == [ToolStatus.UNKNOWN, ToolStatus.OK]
+    assert [e.text for e in found if isinstance(e, ToolOutput)] == ["plain"]
+    assert [r["ok"] for r in kinds(found, "result")] == [False]
+
+
+def test_output_is_shown_as_it_comes_in_whole_lines_and_not_again() -> None:
+    def piece(text: str) -> dict[str, Any]:
+        return line("tool.shell_output", toolCallId="c1", text=text)
+
+    end = done(success=True, result={"content": "one\ntwo\nthree\n<shellId: 0 completed with exit code 0>"})
+    found = events(start(), piece("one\ntw"), piece("o\nthr"), piece("ee"), end, result())
+    assert [e.text for e in found if isinstance(e, ToolOutput)] == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({"success": True, "shellExecution": {"exitCode": 3}}, ToolStatus.FAIL),
+        ({"success": True, "result": {"content": "x\n<exited with exit code 3>"}}, ToolStatus.FAIL),
+        ({"success": True, "result": {"content": "<exited with exit code 3>\nquoted"}}, ToolStatus.OK),
+        ({"success": True}, ToolStatus.OK),
+        ({"error": {"message": "no"}}, ToolStatus.FAIL),
+        ({}, ToolStatus.UNKNOWN),
+    ],
+)
+def test_a_command_that_failed_is_no_success(fields: dict[str, Any], status: ToolStatus) -> None:
+    assert ends(events(start(), done(**fields), result())) == [status]
+
+
+def test_a_call_takes_the_time_between_its_two_lines() -> None:
+    found = events(start(), done(success=True, at="2026-11-15T18:40:45.150Z"), result())
+    assert [e.tool.duration_ms for e in found if isinstance(e, ToolEnd)] == [2001]
+
+
+def test_a_refused_call_needs_a_person_unless_its_tool_was_allowed_later() -> None:
+    no = [start(), done(success=False, error={"message": "Permission denied", "code": "denied"})]
+    yes = [start("c2"), done("c2", success=True)]
+    refused = verdict(*no, message(MARKER), result())
+    assert (refused["outcome"], refused["completed"]) == ("permission_denied", False)
+    assert verdict(*no, *yes, message(MARKER), result())["completed"]
+
+
+def test_no_result_is_a_failure_even_with_exit_code_0() -> None:
+    assert verdict(message(MARKER))["outcome"] == "failed"
+    assert verdict(message(MARKER), json.dumps(result())[:30])["outcome"] == "failed"
+
+
+def test_a_good_result_after_an_abort_is_none() -> None:
+    assert verdict(message(MARKER), line("abort", reason="user_initiated"), result())["outcome"] == "failed"
+
+
+def test_two_results_are_two() -> None:
+    assert len(kinds(events(result(), result()), "result")) == 2
+    assert verdict(message("x"), result(), result(1))["outcome"] == "failed"
+
+
+def test_a_run_that_ends_while_it_retries_is_judged_by_what_it_retried_for() -> None:
+    failure = line("model.call_failure", statusCode=503, errorMessage='{"message":"busy"}', retryAttempt=0)
+    retry = line("assistant.turn_retry", reason="api_error")
+    assert verdict(failure, retry, code=-9)["outcome"] == "overloaded"
+    (told,) = kinds(events(failure, retry), "retry")
+    assert (told["message"], told["attempt"]) == ("busy", 1)
+    assert verdict(failure, retry, message(MARKER), result())["completed"]
+    # a version that tells of it only in words
+    words = line("session.info", infoType="model_retry", message="Retrying...")
+    assert len(kinds(events(failure, words), "retry")) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "outcome"),
+    [
+        ({"errorType": "authentication", "message": "no"}, "auth"),
+        ({"errorType": "quota", "message": "You have used it all"}, "quota"),
+        ({"errorType": "rate_limit", "message": "slower, please"}, "rate_limited"),
+        ({"errorType": "rate_limit", "message": "monthly limit reached", "statusCode": 429}, "quota"),
+        ({"errorType": "query", "message": "The prompt exceeds the model's prompt budget"}, "context_exceeded"),
+        ({"errorType": "query", "message": "x", "statusCode": 502}, "overloaded"),
+        ({"errorType": "query", "message": "retried 429 times Last error: 400 bad"}, "failed"),
+    ],
+)
+def test_errors_are_told_apart(fields: dict[str, Any], outcome: str) -> None:
+    assert verdict(line("session.error", **fields), result(1), code=1)["outcome"] == outcome
+
+
+def test_a_question_waits_for_a_person_until_it_is_answered() -> None:
+    asked = line("user_input.requested", question="Which one?")
+    assert verdict(asked, result(1), code=1)["outcome"] == "question"
+    assert verdict(asked, line("user_input.completed"), message(MARKER), result())["completed"]
+
+
+def test_tokens_are_counted_once_whoever_tells_them() -> None:
+    call = line("assistant.usage", model="m", inputTokens=10, outputTokens=2, cacheReadTokens=4)
+    total = {"m": {"usage": {"inputTokens": 20, "outputTokens": 4, "cacheReadTokens": 8}}}
+    shutdown = line("session.shutdown", modelMetrics=total)
+    said = message("x", outputTokens=2)
+    with_calls = verdict(said, call, said, call, shutdown, result())["usage"]
+    assert with_calls == {
+        "prompt_tokens": 20,
+        "completion_tokens": 4,
+        "cached_tokens": 8,
+        "total_tokens": 24,
+        "model": "m",
+    }
+    assert verdict(said, said, shutdown, result())["usage"] == with_calls
+    assert verdict(said, said, result())["usage"]["completion_tokens"] == 4
+    assert not [e for e in events(message("x"), result()) if isinstance(e, UsageEvent)]
+
+
+def test_the_session_is_named_once_as_early_as_it_is_known() -> None:
+    first = line("session.start", sessionId="s-1", selectedModel="m")
+    assert kinds(events(first, result()), "session") == [{"kind": "session", "session_id": "s-1", "model": "m"}]
+
+
+def test_what_the_cli_asks_to_go_on_is_not_the_agents_final_message() -> None:
+    go_on = line("user.message", content="", transformedContent="Go on.", source="autopilot")
+    assert not verdict(message(MARKER), go_on, message("Not yet.", "m2"), result())["completed"]
+
+
+def test_a_cut_first_line_is_no_answer() -> None:
+    cut = json.dumps(result(), separators=(",", ":"))[:40]
+    assert verdict(cut)["outcome"] == "failed"
+    assert verdict(cut, "and words after it", MARKER)["completed"]
+
+
+def test_json_in_a_text_answer_is_words() -> None:
+    lines = ['{"type": "result", "exitCode": 0}', "{", '  "type": "module"', "}", '[{"a": 1}]', MARKER]
+    assert "\n".join(says(events(*lines))).split("\n") == lines
+    assert verdict(*lines)["completed"]
+
+
+def test_a_terminals_escape_sequences_around_json_do_not_matter() -> None:
+    lines = ["\x1b[?25l" + json.dumps(message(MARKER)) + "\r", json.dumps(result()) + "\r\x1b[?25h"]
+    assert verdict(*lines)["completed"]
+
+
+def test_the_summary_below_the_words_is_not_the_agents() -> None:
+    tokens = "Tokens     ↑ 1.2m (900k cached) • ↓ 12.5k\r"
+    seen = verdict(f"{MARKER}\r", "\r", "Changes    +1 -0\r", tokens, "Resume     copilot --resume=abc\r")
+    assert (seen["completed"], seen["session_id"]) == (True, "abc")
+    usage = seen["usage"]
+    assert (usage["prompt_tokens"], usage["cached_tokens"], usage["completion_tokens"]) == (1_200_000, 900_000, 12_500)
+
+
+def test_what_the_agent_says_about_errors_is_no_error() -> None:
+    assert verdict("Error: 401 was what I saw.", "Request failed: quota", MARKER)["completed"]
+    assert verdict(message(f"Error: 401\nFailed to get response\n{MARKER}"), result())["completed"]
+    assert verdict("", stderr="Error: 402 You have no quota\n", code=1)["outcome"] == "quota"
+
+
+def test_what_is_said_in_passing_on_stderr_fails_nothing() -> None:
+    passing = "Error: could not write the log\nFailed to persist session events: Error: ENOSPC\n"
+    assert verdict(MARKER, stderr=passing)["completed"]
+    limit = 'Model call failed: {"message":"Rate limit exceeded.","code":"rate_limited"} (Request ID: F5BA:D04FD)\n'
+    assert verdict("So far.", stderr=limit, code=1)["outcome"] == "rate_limited"
+
+
+def test_the_summary_of_versions_before_1_0() -> None:
+    lines = [
+        "✔ Read app.py",
+        "   └ 35 lines read",
+        "",
+        MARKER,
+        "",
+        "Total usage est:        1 Premium request",
+        "Total duration (API):  9.5s",
+        "Breakdown by AI model:",
+        " claude-opus-4.6         614.6k in, 12.0k out, 571.2k cached (Est. 1 Premium request)",
+        "    claude-haiku-4.5     422 input, 110 output, 37 cache read, 5 cache write (Est. 0 Premium requests)",
+    ]
+    seen = verdict(*lines)
+    assert seen["completed"]
+    assert says(events(*lines)) == ["", MARKER, ""]
+    usage = seen["usage"]
+    assert (usage["prompt_tokens"], usage["completion_tokens"]) == (614_600 + 422, 12_000 + 110)
+    assert (usage["cached_tokens"], usage["cache_write_tokens"]) == (571_200 + 37, 5)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(damaged(REAL) | text_line(), max_size=12))
+def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None:
+    for event in events(*lines, stderr="\n".join(lines)):
+        decode(encode(event))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(words_line(), min_size=1, max_size=10), st.booleans())
+def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
+    found = events(*([result()] if structured else []), *lines)
+    assert [e.text for e in found if isinstance(e, Text)] == lines

@@ -1,0 +1,302 @@
+"""Gemini CLI, beyond what the recordings show: other versions, damaged lines, errors of real providers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+from fuzz.damage import damaged, recorded, text_line, words_line
+
+from ralph.agents.gemini.adapter import GeminiAdapter
+from ralph.judging.replay import replay
+from ralph.transcripts.events import (
+    Meta,
+    Tag,
+    Text,
+    ToolEnd,
+    ToolOutput,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+    UsageEvent,
+    decode,
+    encode,
+)
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "gemini"
+REAL = recorded("gemini")
+MARKER = "<promise>COMPLETE</promise>"
+INIT = {"type": "init", "timestamp": "t", "session_id": "s-1", "model": "auto"}
+GOOD = {"type": "result", "timestamp": "t", "status": "success", "stats": {"total_tokens": 12, "input_tokens": 10}}
+
+
+def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
+    adapter = GeminiAdapter()
+    found = [e for line in stderr.splitlines() for e in adapter.feed_stderr(line)]
+    for line in lines:
+        found += adapter.feed(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
+    return found + adapter.flush()
+
+
+def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
+    out = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    *_, (last, _) = replay(out.encode(), stderr.encode(), "gemini", code, None, None)
+    assert isinstance(last[0], Meta)
+    return last[0].meta
+
+
+def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
+    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
+
+
+def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
+    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
+
+
+def word(text: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "message", "timestamp": "t", "role": "assistant", "content": text, "delta": True, **more}
+
+
+def result_error(message: str, kind: str = "unknown") -> dict[str, Any]:
+    return {"type": "result", "timestamp": "t", "status": "error", "error": {"type": kind, "message": message}}
+
+
+def test_a_marker_split_over_deltas_is_one_line() -> None:
+    found = events(INIT, *(word(c) for c in f"Done.\n\n{MARKER}\n"), GOOD)
+    assert MARKER in says(found)
+    assert verdict(INIT, *(word(c) for c in f"Done.\n\n{MARKER}\n"), GOOD)["completed"]
+
+
+def test_a_message_that_repeats_its_deltas_is_said_once() -> None:
+    whole = word("Hello.", delta=False)
+    assert says(events(INIT, word("Hel"), word("lo."), whole, GOOD)) == ["Hello."]
+    assert says(events(INIT, whole, GOOD)) == ["Hello."]
+
+
+def test_a_message_may_be_a_list_of_parts() -> None:
+    assert says(events(INIT, word([{"text": "a"}, {"text": "b"}, 7]), GOOD)) == ["ab"]
+
+
+def test_line_separators_inside_a_string_stay_there() -> None:
+    text = "one\u2028two\u2029three\u0085four"
+    assert says(events(INIT, word(text), GOOD)) == [text]
+
+
+def test_an_unknown_type_is_kept_whole() -> None:
+    new = {"type": "checkpoint", "timestamp": "t", "id": 5}
+    assert kinds(events(INIT, new, GOOD), "unknown") == [{"kind": "unknown", "line": new}]
+    assert verdict(INIT, word(MARKER), new, GOOD)["completed"]
+
+
+def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> None:
+    found = events(
+        INIT,
+        {"type": "message", "role": "assistant"},
+        {"type": "message", "role": 3, "content": "?"},
+        {"type": "tool_use", "tool_name": ["x"], "parameters": "none"},
+        {"type": "tool_result", "status": 5, "output": {"text": "out"}},
+        {"type": "error"},
+        {"type": "result", "status": "success", "stats": {"models": {"m": None, "n": {"tokens": "many"}}}},
+    )
+    starts = [e.tool for e in found if isinstance(e, ToolStart)]
+    ends = [e.tool for e in found if isinstance(e, ToolEnd)]
+    assert [s.id for s in starts] == [e.id for e in ends]
+    assert ends[0].status is ToolStatus.UNKNOWN
+    assert [e.text for e in found if isinstance(e, ToolOutput)] == ["out"]
+    assert not any(isinstance(e, UsageEvent) for e in found)
+
+
+def test_no_result_is_a_failure_even_with_exit_code_0() -> None:
+    assert verdict(INIT, word(MARKER + "\n"))["outcome"] == "failed"
+
+
+def test_a_line_that_was_cut_is_shown_and_no_result() -> None:
+    last = json.dumps(GOOD)[:40]
+    found = events(INIT, word("Hi."), last)
+    assert last in says(found, Tag.SYS)
+    assert kinds(found, "parse_error")
+    assert verdict(INIT, word(MARKER), last)["outcome"] == "failed"
+
+
+def test_two_results_are_two() -> None:
+    assert len(kinds(events(INIT, GOOD, GOOD), "result")) == 2
+    assert verdict(INIT, word("x"), GOOD, result_error("no"))["outcome"] == "failed"
+
+
+def test_a_cut_json_document_is_not_the_agents_words() -> None:
+    whole = (FIXTURES / "0.61.0" / "json-success.json").read_text()
+    cut = whole[: whole.index('"stats"') + 40]
+    assert MARKER in cut
+    assert verdict(*cut.split("\n"))["outcome"] == "failed"
+    assert says(events(*cut.split("\n"))) == []
+    assert verdict(*whole.split("\n"))["completed"]
+
+
+def test_json_in_a_text_answer_is_words() -> None:
+    lines = ['{"name": "demo"}', "{", '  "type": "module"', "}", '[{"a": 1}]', MARKER]
+    assert "\n".join(says(events(*lines))).split("\n") == lines
+    assert verdict(*lines)["completed"]
+
+
+def test_a_terminals_escape_sequences_around_json_do_not_matter() -> None:
+    lines = ["\x1b[?25l" + json.dumps(INIT) + "\r", json.dumps(word(MARKER)) + "\r", json.dumps(GOOD) + "\r\x1b[?25h"]
+    assert verdict(*lines)["completed"]
+
+
+def test_on_a_terminal_the_clis_own_lines_are_not_the_agents() -> None:
+    lines = ["YOLO mode is enabled. All tool calls will be automatically approved.\r", "Hi\r", MARKER + "\r"]
+    assert verdict(*lines, "[STARTUP] Cannot measure phase 'x'\r")["completed"]
+    assert verdict("Please set an Auth method in your settings.json", code=41)["outcome"] == "auth"
+
+
+@pytest.mark.parametrize(
+    ("message", "outcome"),
+    [
+        # Google answers 400 to a wrong key
+        (
+            (
+                '[API Error: {"error":{"code":400,"message":"API key not valid. Please pass a valid API key.",'
+                '"status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}]'
+            ),
+            "auth",
+        ),
+        ('[API Error: {"error":{"code":403,"message":"Permission denied","status":"PERMISSION_DENIED"}}]', "auth"),
+        # a limit per minute, which Google calls a quota
+        (
+            (
+                "[API Error: You exceeded your current quota, please check your plan and billing details.\n"
+                "Please retry in 26.5s.\nSuggested retry after 26s.]\nPlease wait and try again later."
+            ),
+            "rate_limited",
+        ),
+        ("[API Error: You have exhausted your daily quota on this model.]", "quota"),
+        ("[API Error: You exceeded your current quota, please check your plan and billing details.]", "quota"),
+        (
+            (
+                '[API Error: {"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum '
+                'number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]'
+            ),
+            "context_exceeded",
+        ),
+        ('[API Error: {"error":{"code":503,"message":"try later","status":"UNAVAILABLE"}}]', "overloaded"),
+        ("[API Error: exception TypeError: fetch failed sending request]", "failed"),
+    ],
+)
+def test_api_errors_are_told_apart(message: str, outcome: str) -> None:
+    assert verdict(INIT, result_error(message), code=1)["outcome"] == outcome
+
+
+def test_a_limit_says_when_it_ends() -> None:
+    seen = verdict(INIT, result_error("[API Error: Your quota will reset after 1h2m3s.]"), code=1)
+    assert seen["retry_after"] == 3723
+    assert seen["outcome"] == "quota"
+
+
+def test_an_error_of_several_lines_in_the_text_format_is_read_whole() -> None:
+    """Older releases print it on stderr and exit with 1."""
+    text = "[API Error: You exceeded your current quota.\nPlease retry in 26s.]\nPlease wait and try again later.\n"
+    seen = verdict("I'll look.", stderr=text, code=1)
+    assert (seen["outcome"], seen["retry_after"]) == ("rate_limited", 26)
+    assert verdict(stderr='[API Error: {"error":{"code":401,"message":"no"}}]\n', code=1)["outcome"] == "auth"
+
+
+@pytest.mark.parametrize("warning", ["Loop detected, stopping execution", "Maximum session turns exceeded"])
+def test_a_run_that_was_stopped_is_no_success(warning: str) -> None:
+    stopped = {"type": "error", "timestamp": "t", "severity": "warning", "message": warning}
+    assert verdict(INIT, word(MARKER), stopped, GOOD)["outcome"] == "failed"
+    assert verdict(INIT, {**stopped, "message": "Something else"}, word(MARKER), GOOD)["completed"]
+    document = {"session_id": "s", "response": MARKER, "stats": {}, "warnings": [warning]}
+    assert verdict(document)["outcome"] == "failed"
+    assert verdict({**document, "warnings": ["Something else"]})["completed"]
+
+
+def test_what_the_agent_says_about_errors_is_no_error() -> None:
+    said = word(f"I saw [API Error: 401 Unauthorized] and 429 in the log.\nAttempt 1 failed: quota\n{MARKER}\n")
+    assert verdict(INIT, said, GOOD)["completed"]
+
+
+def test_a_tool_refused_by_policy_needs_a_person_unless_it_was_allowed_later() -> None:
+    use = {"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "a", "parameters": {"command": "ls"}}
+    no = {
+        "type": "tool_result",
+        "tool_id": "a",
+        "status": "error",
+        "error": {"type": "policy_violation", "message": "no"},
+    }
+    yes = {"type": "tool_result", "tool_id": "b", "status": "success", "output": "x"}
+    refused = verdict(INIT, use, no, word(MARKER), GOOD)
+    assert (refused["outcome"], refused["completed"]) == ("permission_denied", False)
+    assert verdict(INIT, use, no, {**use, "tool_id": "b"}, yes, word(MARKER), GOOD)["completed"]
+
+
+def test_a_refused_tool_in_the_text_format_is_told_on_stderr() -> None:
+    line = 'Error executing tool write_file: Tool "write_file" not found. Did you mean one of: "read_file"?\n'
+    assert verdict(MARKER, stderr=line)["outcome"] == "permission_denied"
+    assert verdict(MARKER, stderr=line.replace("write_file", "no_such_tool"))["completed"]
+
+
+def test_a_command_that_printed_nothing_and_failed_is_told() -> None:
+    use = {"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "a"}
+    end = {"type": "tool_result", "tool_id": "a", "status": "success", "output": "Command exited with code: 3"}
+    assert verdict(INIT, use, end, word("x"), GOOD)["tools"]["fail"] == 1
+    assert verdict(INIT, use, {**end, "output": "Command exited with code: 3\nok"}, word("x"), GOOD)["tools"]["ok"] == 1
+
+
+def test_a_retry_that_was_got_over_is_history() -> None:
+    retry = "Attempt 1 failed with status 503. Retrying with backoff... _ApiError: overloaded\n    at x\n"
+    assert [r["class"] for r in kinds(events(INIT, stderr=retry), "retry")] == ["overloaded"]
+    assert verdict(INIT, word(MARKER), GOOD, stderr=retry)["completed"]
+    assert verdict(INIT, stderr=retry, code=-9)["outcome"] == "overloaded"
+
+
+def test_the_delay_of_a_retry_may_stand_on_its_second_line() -> None:
+    text = "Attempt 2 failed: Rate limit reached\nSuggested retry after 2s.. Retrying after 5389ms...\n"
+    (retry,) = kinds(events(INIT, stderr=text), "retry")
+    assert (retry["class"], retry["attempt"], retry["delay_ms"]) == ("rate_limited", 2, 5389)
+
+
+_REPORT = "Error when talking to Gemini API Full report available at: /t/gemini-client-error-T03-20-07-503Z.json\n"
+_TOO_MANY = "Attempt 1 failed with status 429. Retrying with backoff... ApiError: Resource has been exhausted.\n"
+
+
+def test_numbers_in_a_reports_name_are_no_status() -> None:
+    """All that 0.8 prints of an error, and it exits with 0."""
+    assert verdict("", stderr=_REPORT)["outcome"] == "failed"
+
+
+def test_an_error_without_words_is_what_the_retries_were_for() -> None:
+    assert verdict("", stderr=_TOO_MANY + _REPORT)["outcome"] == "rate_limited"
+    last = '{\n  "error": {\n    "type": "Error",\n    "message": "[object Object]",\n    "code": 1\n  }\n}\n'
+    assert verdict("", stderr=_TOO_MANY + last, code=1)["outcome"] == "rate_limited"
+    assert verdict("", stderr=last, code=1)["outcome"] == "failed"
+    unknown = result_error("[API Error: An unknown error occurred.]")
+    assert verdict(INIT, unknown, stderr=_TOO_MANY, code=1)["outcome"] == "rate_limited"
+    assert verdict(INIT, unknown, code=1)["outcome"] == "failed"
+
+
+def test_infinite_and_endless_numbers_are_no_counts() -> None:
+    line = '{"type":"result","timestamp":"t","status":"success","stats":{"total_tokens":1e999,"input_tokens":%s}}'
+    assert not [e for e in events(INIT, line % ("9" * 400)) if isinstance(e, UsageEvent)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(damaged(REAL) | text_line(), max_size=12))
+def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None:
+    for event in events(*lines, stderr="\n".join(lines)):
+        decode(encode(event))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(words_line(), min_size=1, max_size=10), st.booleans())
+def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
+    found = events(*([INIT] if structured else []), *lines)
+    assert [e.text for e in found if isinstance(e, Text)] == lines

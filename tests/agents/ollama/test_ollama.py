@@ -1,0 +1,153 @@
+"""`ollama run` and its HTTP API, beyond the samples."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+from fuzz.damage import text_line, words_line
+
+from ralph.agents.ollama.adapter import OllamaAdapter
+from ralph.judging.replay import replay
+from ralph.transcripts import deltas
+from ralph.transcripts.events import Meta, Tag, Text, TranscriptEvent, decode, encode
+
+MARKER = "<promise>COMPLETE</promise>"
+
+
+def events(*lines: str, stderr: tuple[str, ...] = ()) -> list[TranscriptEvent]:
+    adapter = OllamaAdapter()
+    found = [e for line in stderr for e in adapter.feed_stderr(line)]
+    return found + [e for line in lines for e in adapter.feed(line)] + adapter.flush()
+
+
+def verdict(*lines: str, stderr: tuple[str, ...] = (), code: int = 0) -> dict[str, Any]:
+    out, err = ("".join(f"{line}\n" for line in part).encode() for part in (lines, stderr))
+    *_, (last, _) = replay(out, err, "ollama", code, None, None)
+    assert isinstance(last[0], Meta)
+    return last[0].meta
+
+
+def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
+    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
+
+
+def chunk(text: str = "", *, done: bool = False, thinking: str = "", **more: Any) -> str:
+    message = {"role": "assistant", "content": text, **({"thinking": thinking} if thinking else {})}
+    return json.dumps({"model": "qwen3", "message": message, "done": done, **more})
+
+
+class TestRun:
+    def test_a_marker_that_word_wrap_put_on_a_line_of_its_own_does_not_stand_alone(self) -> None:
+        lines = ("I will not print the marker yet, that is, not <prom\x1b[5D\x1b[K", MARKER, "", "")
+        assert says(events(*lines))[0] == f"I will not print the marker yet, that is, not {MARKER}"
+        assert verdict(*lines)["completed"] is False
+        assert verdict("Done.", MARKER, "")["completed"] is True
+
+    def test_wrapping_takes_back_columns_and_not_characters(self) -> None:
+        assert says(events("空は青 漢字\x1b[4D\x1b[K", "漢字です")) == ["空は青 漢字です"]
+
+    def test_a_marker_in_thoughts_is_no_word(self) -> None:
+        found = verdict("Thinking...", MARKER, "...done thinking.", "", "No.")
+        assert found["completed"] is False
+        assert says(events("Thinking...", MARKER, "...done thinking.", "", "No.")) == ["", "No."]
+
+    def test_thoughts_alone_are_no_answer(self) -> None:
+        assert verdict("Thinking...", "hm")["outcome"] == "empty"
+
+    def test_the_word_thinking_later_in_an_answer_is_a_word(self) -> None:
+        assert says(events("First.", "Thinking...", "x")) == ["First.", "Thinking...", "x"]
+
+    def test_json_answers_are_words(self) -> None:
+        assert says(events('{"answer": 42}')) == ['{"answer": 42}']
+
+    @pytest.mark.parametrize(
+        ("line", "outcome"),
+        [
+            ("Error: could not connect to ollama server, run 'ollama serve' to start it", "failed"),
+            ("Error: unauthorized", "auth"),
+            ("Error: 429 Too Many Requests: you have reached your hourly usage limit", "quota"),
+            ("\x1b[?25l⠋ \x1b[?25h\x1b[2K\x1b[1GError: 503 Service Unavailable", "overloaded"),
+        ],
+    )
+    def test_errors(self, line: str, outcome: str) -> None:
+        assert verdict(stderr=(line,), code=1)["outcome"] == outcome
+
+    def test_a_cloud_model_without_login_exits_with_0(self) -> None:
+        assert (
+            verdict("You need to be signed in to Ollama to run Cloud models.", "", "To sign in:")["outcome"] == "auth"
+        )
+
+    def test_a_spinner_is_nothing(self) -> None:
+        assert events(stderr=("\x1b[?25l⠋ \x1b[?25h\x1b[?25l⠙ \x1b[?25h",)) == []
+
+
+class TestApi:
+    def test_words_come_in_fragments_and_the_end_tells_usage(self) -> None:
+        lines = (
+            chunk(thinking="let me "),
+            chunk(thinking="think"),
+            chunk("Done.\n<prom"),
+            chunk("ise>COMPLETE</promise>"),
+            chunk(done=True, done_reason="stop", prompt_eval_count=12, eval_count=5),
+        )
+        assert says(events(*lines)) == ["Done.", MARKER]
+        assert says(events(*lines), Tag.THINK) == ["let me think"]
+        found = verdict(*lines)
+        assert found["completed"] is True
+        assert found["usage"] == {
+            "prompt_tokens": 12,
+            "completion_tokens": 5,
+            "total_tokens": 17,
+            "model": "qwen3",
+        }
+
+    def test_cut_output_is_no_success(self) -> None:
+        assert verdict(chunk(MARKER))["outcome"] == "failed"
+
+    def test_an_error_in_the_stream(self) -> None:
+        assert verdict(chunk("half"), '{"error": "unexpected EOF"}')["outcome"] == "failed"
+
+    def test_generate_has_another_field(self) -> None:
+        line = json.dumps({"model": "m", "response": "hi", "done": True})
+        assert says(events(line)) == ["hi"]
+
+
+_JSON = st.dictionaries(
+    st.sampled_from(["model", "done", "message", "response", "thinking", "error", "eval_count", "x"]),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=8)
+    | st.dictionaries(st.just("content"), st.integers()),
+).map(json.dumps)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_JSON | text_line() | st.sampled_from([chunk("a"), "x\x1b[3D\x1b[K", "Thinking..."]), max_size=10))
+def test_never_raises_and_what_comes_out_is_rtf1(lines: list[str]) -> None:
+    assert all(decode(encode(event)) for event in events(*lines, stderr=tuple(lines)))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(words_line().filter(lambda t: t[-1] != "\r"), min_size=1))
+def test_no_line_is_lost(lines: list[str]) -> None:
+    assert says(events(*lines)) == lines
+
+
+def test_an_answer_that_never_ends_its_line_is_handed_on_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deltas, "MAX_HELD", 1000)
+    adapter = OllamaAdapter()
+    shown = [e for n in range(100) for e in adapter.feed(f"piece {n} \x1b[K")]
+    assert len(shown) > 3
+    whole = "".join(e.text for e in shown + adapter.flush() if isinstance(e, Text))
+    assert whole == "".join(f"piece {n} " for n in range(100))

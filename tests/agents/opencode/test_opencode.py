@@ -1,0 +1,283 @@
+"""opencode, beyond what the recordings show: other versions, forks, damaged lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+from fuzz.damage import damaged, recorded, text_line, words_line
+
+from ralph.agents.opencode.adapter import OpencodeAdapter
+from ralph.judging.replay import replay
+from ralph.transcripts.events import (
+    Meta,
+    Tag,
+    Text,
+    ToolEnd,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+    UsageEvent,
+    decode,
+    encode,
+)
+
+REAL = recorded("opencode")
+MARKER = "<promise>COMPLETE</promise>"
+
+
+def line(kind: str, **part: Any) -> dict[str, Any]:
+    return {"type": kind, "timestamp": 1, "sessionID": "ses_1", "part": part}
+
+
+def text(words: Any, **more: Any) -> dict[str, Any]:
+    return line("text", type="text", text=words, time={"start": 1, "end": 2}, **more)
+
+
+def tool(
+    status: str = "completed", name: str = "bash", call: str = "c1", part: str | None = None, **state: Any
+) -> dict[str, Any]:
+    more = {"id": part} if part else {}
+    return line("tool_use", type="tool", tool=name, callID=call, state={"status": status, **state}, **more)
+
+
+def error(name: str, message: str, **data: Any) -> dict[str, Any]:
+    return {"type": "error", "sessionID": "ses_1", "error": {"name": name, "data": {"message": message, **data}}}
+
+
+START = line("step_start", type="step-start")
+STOP = line("step_finish", type="step-finish", reason="stop")
+CALLS = line("step_finish", type="step-finish", reason="tool-calls")
+
+
+def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
+    adapter = OpencodeAdapter()
+    found = [e for text in stderr.splitlines() for e in adapter.feed_stderr(text)]
+    for one in lines:
+        found += adapter.feed(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False))
+    return found + adapter.flush()
+
+
+def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
+    out = "".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in lines)
+    *_, (last, _) = replay(out.encode(), stderr.encode(), "opencode", code, None, None)
+    assert isinstance(last[0], Meta)
+    return last[0].meta
+
+
+def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
+    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
+
+
+def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
+    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
+
+
+def ends(found: list[TranscriptEvent]) -> list[ToolStatus]:
+    return [e.tool.status for e in found if isinstance(e, ToolEnd)]
+
+
+def test_an_unknown_type_is_kept_whole() -> None:
+    new = {"type": "snapshot", "sessionID": "ses_1", "files": [1]}
+    assert kinds(events(START, new), "unknown") == [{"kind": "unknown", "line": new}]
+    assert verdict(START, text(MARKER), new, STOP)["completed"]
+
+
+def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> None:
+    found = events(
+        {"type": "text", "sessionID": 5},
+        {"type": "text", "sessionID": "ses_1", "part": "words"},
+        text(["no", "words"]),
+        {"type": "tool_use", "part": {"state": "done"}},
+        tool("completed", input="ls", output={"lines": 2}, metadata=[], time={"start": "x"}),
+        {"type": "step_finish", "part": {"tokens": {"input": "many", "cache": 3}, "cost": None}},
+        {"type": "error", "error": "it broke"},
+        {"type": "error"},
+        {"type": ["text"]},
+    )
+    assert [e.tool.name for e in found if isinstance(e, ToolStart)] == ["tool", "bash"]
+    assert ends(found) == [ToolStatus.UNKNOWN, ToolStatus.OK]
+    assert [m["message"] for m in kinds(found, "error")] == ["it broke", "opencode failed"]
+    assert not any(isinstance(e, UsageEvent) for e in found)
+    assert kinds(found, "session") == [{"kind": "session", "session_id": "ses_1"}]
+
+
+def test_a_call_that_is_told_while_it_runs_starts_and_ends_once() -> None:
+    running, done = tool("running", part="p1"), tool("completed", part="p1", output="x")
+    found = events(START, running, running, done, done, CALLS, START, text("ok"), STOP)
+    assert [e.tool.id for e in found if isinstance(e, ToolStart)] == ["c1"]
+    assert ends(found) == [ToolStatus.OK]
+
+
+def test_models_that_number_their_calls_anew_are_not_taken_for_repetition() -> None:
+    found = events(START, tool(part="p1"), CALLS, START, tool(part="p2"), CALLS, START, text("ok"), STOP)
+    assert ends(found) == [ToolStatus.OK, ToolStatus.OK]
+
+
+def test_a_step_or_words_told_again_count_once() -> None:
+    finish = line("step_finish", id="p9", reason="stop", tokens={"input": 10, "output": 1})
+    found = events(START, text("hello", id="p1"), text("hello", id="p1"), finish, finish)
+    assert says(found) == ["hello"]
+    assert len([e for e in found if isinstance(e, UsageEvent)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("tokens", "prompt", "completion"),
+    [
+        # reasoning apart from the output, as the total shows
+        ({"total": 36, "input": 10, "output": 4, "reasoning": 2, "cache": {"read": 15, "write": 5}}, 30, 6),
+        # older: reasoning within the output, with a total and without
+        ({"total": 34, "input": 10, "output": 4, "reasoning": 2, "cache": {"read": 15, "write": 5}}, 30, 4),
+        ({"input": 10, "output": 4, "reasoning": 2, "cache": {"read": 15, "write": 5}}, 30, 4),
+        ({"input": 10, "output": 4}, 10, 4),
+    ],
+)
+def test_tokens_mean_the_same_whatever_the_version(tokens: dict[str, Any], prompt: int, completion: int) -> None:
+    seen = verdict(START, text("hi"), line("step_finish", reason="stop", tokens=tokens, cost=0))["usage"]
+    assert (seen["prompt_tokens"], seen["completion_tokens"]) == (prompt, completion)
+    assert "cost_usd" not in seen  # opencode writes 0 where it knows no price
+
+
+def test_a_run_that_stops_in_the_middle_is_no_success() -> None:
+    assert verdict(START, text("I will look."), tool(), CALLS)["outcome"] == "failed"
+    assert verdict(START, tool(), CALLS, START)["outcome"] == "failed"
+
+
+def test_a_lost_last_step_finish_does_not_make_whole_words_a_failure() -> None:
+    assert verdict(START, tool(), CALLS, START, text(f"Done.\n{MARKER}"))["completed"]
+
+
+def test_stop_in_a_step_with_calls_is_the_end_only_if_nothing_follows() -> None:
+    assert not kinds(events(START, tool(), STOP, START), "result")
+    assert verdict(START, tool(), STOP, START, text(MARKER), STOP)["completed"]
+    assert [r["ok"] for r in kinds(events(START, tool(), STOP), "result")] == [True]
+
+
+@pytest.mark.parametrize("reason", ["length", "content-filter", "error"])
+def test_an_answer_that_was_cut_off_is_a_failure(reason: str) -> None:
+    seen = verdict(START, text(MARKER), line("step_finish", reason=reason))
+    assert (seen["outcome"], seen["completed"]) == ("failed", False)
+
+
+def test_an_error_that_was_got_over_is_history() -> None:
+    overflow = error("ContextOverflowError", "too long")
+    assert verdict(START, overflow, code=1)["outcome"] == "context_exceeded"
+    assert verdict(START, overflow, START, text(MARKER), STOP)["completed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "data", "outcome"),
+    [
+        ("ProviderAuthError", "no credentials", {}, "auth"),
+        ("APIError", "You exceeded your current quota", {"statusCode": 429}, "quota"),
+        ("APIError", "Overloaded", {"statusCode": 529}, "overloaded"),
+        ("MessageAbortedError", "The operation was aborted.", {}, "failed"),
+        ("UnknownError", "Unexpected server error. Check server logs for details.", {}, "failed"),
+    ],
+)
+def test_errors_are_told_apart(name: str, message: str, data: dict[str, Any], outcome: str) -> None:
+    assert verdict(error(name, message, **data), code=1)["outcome"] == outcome
+
+
+@pytest.mark.parametrize(
+    ("headers", "field", "value"),
+    [
+        ({"Retry-After": "7"}, "retry_after", 7),
+        ({"retry-after-ms": "1500"}, "retry_after", 1.5),
+        ({"retry-after": "Sun, 15 Nov 2026 19:00:00 GMT"}, "resets_at", 1794769200),
+        ({"retry-after": "soon"}, "retry_after", 2),
+    ],
+)
+def test_a_limit_says_when_it_ends(headers: dict[str, str], field: str, value: float) -> None:
+    limit = error("APIError", "Too many, please retry in 2s.", statusCode=429, responseHeaders=headers)
+    assert verdict(limit, code=1)[field] == value
+
+
+def test_a_refused_call_needs_a_person_unless_its_tool_was_allowed_later() -> None:
+    no = tool("error", error="The user has specified a rule which prevents you from using this specific tool call.")
+    refused = verdict(START, no, CALLS, START, text(MARKER), STOP)
+    assert (refused["outcome"], refused["completed"]) == ("permission_denied", False)
+    assert verdict(START, no, CALLS, START, tool(call="c2"), CALLS, START, text(MARKER), STOP)["completed"]
+    eacces = tool("error", name="write", error="EACCES: permission denied, open '/etc/x'")
+    assert verdict(START, eacces, CALLS, START, text(MARKER), STOP)["completed"]
+
+
+def test_a_command_that_a_signal_ended_has_failed() -> None:
+    assert ends(events(tool(metadata={"exit": None}))) == [ToolStatus.FAIL]
+
+
+def test_a_subagents_words_and_the_clis_own_are_not_the_agents() -> None:
+    found = events(START, text("mine"), text("another's", sessionID="ses_2"), text("the CLI's", synthetic=True), STOP)
+    assert says(found) == ["mine"]
+    assert says(found, Tag.SYS) == ["another's", "the CLI's"]
+
+
+def test_line_separators_inside_a_string_stay_there() -> None:
+    words = "one\u2028two\u2029three\u0085four"
+    assert says(events(START, text(words), STOP)) == [words]
+
+
+def test_a_line_that_was_cut_is_shown() -> None:
+    cut = json.dumps(text("never whole"))[:60]
+    found = events(START, cut)
+    assert cut in says(found, Tag.SYS)
+    assert kinds(found, "parse_error")
+    assert verdict(START, text(MARKER), json.dumps(STOP)[:50])["outcome"] == "failed"
+
+
+def test_a_cut_first_line_is_no_answer() -> None:
+    cut = json.dumps(START, separators=(",", ":"))[:40]
+    assert verdict(cut)["outcome"] == "failed"
+    assert verdict(cut, "and words after it", MARKER)["completed"]
+
+
+def test_json_in_a_text_answer_is_words() -> None:
+    lines = ['{"type": "result", "ok": true}', "{", '  "type": "module"', "}", '[{"a": 1}]', MARKER]
+    assert "\n".join(says(events(*lines))).split("\n") == lines
+    assert verdict(*lines)["completed"]
+
+
+def test_a_terminals_escape_sequences_around_json_do_not_matter() -> None:
+    lines = ["\x1b[?25l" + json.dumps(START) + "\r", json.dumps(text(MARKER)) + "\r", json.dumps(STOP) + "\x1b[?25h"]
+    assert verdict(*lines)["completed"]
+
+
+def test_what_a_tool_printed_on_stderr_is_no_error_of_opencode() -> None:
+    printed = "\x1b[0m$ \x1b[0mcurl x\nError: 401 Unauthorized\n\x1b[0m\n"
+    assert verdict(MARKER, stderr=printed)["completed"]
+    failed = "\x1b[0m✗ \x1b[0mread failed\n\x1b[91m\x1b[1mError: \x1b[0mFile not found: x\n"
+    assert verdict(MARKER, stderr=failed)["completed"]
+    own = "\x1b[91m\x1b[1mError: \x1b[0mIncorrect API key provided\n"
+    assert verdict(MARKER, stderr=printed + own, code=1)["outcome"] == "auth"
+    assert verdict("Error: the parser dropped 401 lines", MARKER)["completed"]
+
+
+def test_on_a_terminal_without_colours_tools_are_still_told_from_words() -> None:
+    lines = ["", "> build · m", "", "Hi.", "", "$ ls", MARKER, "", "Bye.", ""]
+    found = events(*lines)
+    assert [w for w in says(found) if w] == ["Hi.", "Bye."]
+    assert not verdict(*lines)["completed"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(damaged(REAL) | text_line(), max_size=12))
+def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None:
+    for event in events(*lines, stderr="\n".join(lines)):
+        decode(encode(event))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(words_line(), min_size=1, max_size=10), st.booleans())
+def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
+    found = events(*([START] if structured else []), *lines)
+    shown = [e.text for e in found if isinstance(e, Text)]
+    assert shown == [one.removeprefix("Thinking: ") if not structured else one for one in lines]

@@ -1,0 +1,342 @@
+"""pi, beyond what the recordings show: release 0.87, retries that help, rpc, damaged lines."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+from fuzz.damage import damaged, recorded, text_line, words_line
+
+from ralph.agents.pi.adapter import PiAdapter
+from ralph.judging.replay import replay
+from ralph.transcripts.events import (
+    Meta,
+    Tag,
+    Text,
+    ToolEnd,
+    ToolOutput,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+    UsageEvent,
+    decode,
+    encode,
+)
+
+SUCCESS = Path(__file__).parents[2] / "fixtures" / "pi" / "0.73.1" / "json-success.jsonl.gz"
+REAL = recorded("pi")
+MARKER = "<promise>COMPLETE</promise>"
+HEADER = {"type": "session", "version": 3, "id": "s-1", "timestamp": "t", "cwd": "/repo"}
+START = {"type": "agent_start"}
+RETRY = {"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3, "delayMs": 2000, "errorMessage": "503 busy"}
+SETTLED = {"type": "agent_settled"}
+
+
+def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
+    adapter = PiAdapter()
+    found = [e for line in stderr.splitlines() for e in adapter.feed_stderr(line)]
+    for line in lines:
+        found += adapter.feed(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
+    return found + adapter.flush()
+
+
+def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
+    out = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    *_, (last, _) = replay(out.encode(), stderr.encode(), "pi", code, None, None)
+    assert isinstance(last[0], Meta)
+    return last[0].meta
+
+
+def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
+    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
+
+
+def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
+    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
+
+
+def update(kind: str, **fields: Any) -> dict[str, Any]:
+    """An update of release 0.87, which does not repeat the whole message."""
+    return {"type": "message_update", "assistantMessageEvent": {"type": kind, "contentIndex": 0, **fields}}
+
+
+def message(*content: Any, stop: str | None = "stop", **more: Any) -> dict[str, Any]:
+    return {
+        "type": "message_end",
+        "message": {"role": "assistant", "content": list(content), "stopReason": stop, **more},
+    }
+
+
+def words(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
+def failed(text: str) -> dict[str, Any]:
+    return message(stop="error", errorMessage=text)
+
+
+def end(**more: Any) -> dict[str, Any]:
+    return {"type": "agent_end", "messages": [], **more}
+
+
+def test_a_marker_split_over_deltas_is_one_line_and_comes_once() -> None:
+    text = f"Done.\n\n{MARKER}\n"
+    lines = [HEADER, START, *(update("text_delta", delta=c) for c in text), message(words(text)), end()]
+    assert "".join(f"{t}\n" for t in says(events(*lines))) == text
+    assert verdict(*lines)["completed"]
+
+
+def test_what_no_delta_brought_is_taken_from_the_whole_message() -> None:
+    whole = message({"type": "thinking", "thinking": "Hm."}, words("Hello,\nworld."))
+    assert says(events(HEADER, START, whole, end())) == ["Hello,", "world."]
+    assert says(events(HEADER, START, whole, end()), Tag.THINK) == ["Hm."]
+    found = events(HEADER, START, update("text_delta", delta="Hello,\nwo"), whole, end())
+    assert says(found) == ["Hello,", "world."]
+
+
+def test_two_blocks_of_words_in_one_message_are_two() -> None:
+    deltas = [update("text_delta", delta="one"), update("text_end"), update("text_delta", delta="two")]
+    found = events(HEADER, START, *deltas, message(words("one"), {"type": "toolCall"}, words("two")), end())
+    assert says(found) == ["one", "two"]
+
+
+def test_a_message_that_never_ended_does_not_hide_the_next_one() -> None:
+    begun = {"type": "message_start", "message": {"role": "assistant", "content": []}}
+    found = events(HEADER, START, begun, update("text_delta", delta="Hel"), begun, message(words("Hello.")), end())
+    assert says(found) == ["Hel", "Hello."]
+
+
+def test_line_separators_inside_a_string_stay_there() -> None:
+    text = "one\u2028two\u2029three\u0085four"
+    assert says(events(HEADER, START, message(words(text)), end())) == [text]
+
+
+def test_release_087_ends_when_it_is_settled() -> None:
+    lines = [HEADER, START, message(words(MARKER)), end(willRetry=False), SETTLED]
+    assert verdict(*lines)["completed"]
+    assert len(kinds(events(*lines), "result")) == 1
+    assert verdict(*lines[:-1])["completed"]  # it said that it would not try again
+    assert verdict(*lines[:-2])["outcome"] == "failed"
+
+
+def test_a_try_that_failed_is_history_once_another_went_well() -> None:
+    new = [failed("503 busy"), end(willRetry=True), RETRY, START, message(words(MARKER)), end(willRetry=False), SETTLED]
+    old = [failed("503 busy"), end(), RETRY, START, message(words(MARKER)), end(), {"type": "auto_retry_end"}]
+    for lines in (new, old):
+        found = events(HEADER, START, *lines)
+        assert [r["ok"] for r in kinds(found, "result")] == [True]
+        assert [(r["class"], r["attempt"], r["delay_ms"]) for r in kinds(found, "retry")] == [("overloaded", 1, 2000)]
+        assert verdict(HEADER, START, *lines)["completed"]
+
+
+def test_ended_while_it_was_still_trying_is_what_it_tried_against() -> None:
+    assert verdict(HEADER, START, failed("503 busy"), end(willRetry=True), RETRY, code=-9)["outcome"] == "overloaded"
+    assert verdict(HEADER, START, failed("503 busy"), end(), RETRY, START, code=-9)["outcome"] == "overloaded"
+
+
+def test_two_runs_in_one_output_are_two_results() -> None:
+    again = {"type": "message_end", "message": {"role": "user", "content": "go on"}}
+    lines = [HEADER, START, message(words("One.")), end(), START, again, message(words(MARKER)), end()]
+    found = events(*lines)
+    assert [r["ok"] for r in kinds(found, "result")] == [True, True]
+    assert says(found, Tag.PROMPT) == ["go on"]
+    assert verdict(*lines)["completed"]
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ('401 {"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}', "auth"),
+        ('429 {"error":{"message":"You exceeded your current quota, please check your plan","code":"x"}}', "quota"),
+        ('400 {"error":{"message":"Your credit balance is too low to access the API."}}', "quota"),
+        ("You have hit your ChatGPT usage limit (plus plan). Try again in ~5 min.", "quota"),
+        ('529 {"error":{"type":"overloaded_error","message":"Overloaded"}}', "overloaded"),
+        ("prompt is too long: 210000 tokens > 200000 maximum", "context_exceeded"),
+        ("terminated", "failed"),
+    ],
+)
+def test_an_error_of_the_model_decides_whatever_the_exit_code(text: str, outcome: str) -> None:
+    assert verdict(HEADER, START, failed(text), end(willRetry=False), SETTLED)["outcome"] == outcome
+    assert verdict(HEADER, START, failed(text), end())["outcome"] == outcome
+
+
+def test_the_end_of_a_limit_is_read_from_its_message() -> None:
+    text = "You have hit your ChatGPT usage limit (plus plan). Try again in ~5 min."
+    assert verdict(HEADER, START, failed(text), end())["retry_after"] == 300
+    assert verdict("", stderr=text, code=1)["retry_after"] == 300
+
+
+@pytest.mark.parametrize("stop", ["length", "aborted", "sensitive"])
+def test_an_answer_that_did_not_stop_by_itself_is_no_success(stop: str) -> None:
+    told = verdict(HEADER, START, message(words(MARKER), stop=stop), end())
+    assert (told["outcome"], told["completed"]) == ("failed", False)
+
+
+def test_an_answer_without_words_is_empty() -> None:
+    assert verdict(HEADER, START, message(), end())["outcome"] == "empty"
+
+
+def test_the_last_message_may_come_in_the_end_alone() -> None:
+    last = {"role": "assistant", "content": [], "stopReason": "error", "errorMessage": "403 no"}
+    assert verdict(HEADER, START, {"type": "agent_end", "messages": [7, last, None]})["outcome"] == "auth"
+
+
+def test_a_call_starts_and_ends_once_however_often_it_is_told() -> None:
+    start = {"type": "tool_execution_start", "toolCallId": "a", "toolName": "bash", "args": {"command": "ls"}}
+    stop = {"type": "tool_execution_end", "toolCallId": "a", "result": {"content": [words("out")]}, "isError": False}
+    copy = {"type": "message_end", "message": {"role": "toolResult", "toolCallId": "a", "content": [words("out")]}}
+    found = events(HEADER, START, start, start, stop, stop, copy)
+    assert [e.tool.input for e in found if isinstance(e, ToolStart)] == [{"command": "ls"}]
+    assert [e.text for e in found if isinstance(e, ToolOutput)] == ["out"]
+    assert [(e.tool.name, e.tool.status) for e in found if isinstance(e, ToolEnd)] == [("bash", ToolStatus.OK)]
+    alone = events(HEADER, START, {**copy, "message": {**copy["message"], "isError": True}})
+    assert [e.tool.status for e in alone if isinstance(e, ToolEnd)] == [ToolStatus.FAIL]
+    assert len([e for e in alone if isinstance(e, ToolStart)]) == 1
+
+
+def test_a_picture_in_a_result_is_named() -> None:
+    stop = {"type": "tool_execution_end", "toolCallId": "a", "result": {"content": [{"type": "image", "data": "x"}]}}
+    found = events(HEADER, stop)
+    assert [e.text for e in found if isinstance(e, ToolOutput)] == ["[image]"]
+    assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.UNKNOWN]
+
+
+def test_an_unknown_type_is_kept_whole_and_known_noise_is_not() -> None:
+    new = {"type": "checkpoint", "id": 5}
+    assert kinds(events(HEADER, new), "unknown") == [{"kind": "unknown", "line": new}]
+    assert not kinds(events(HEADER, {"type": "entry_appended"}, {"type": "queue_update"}), "unknown")
+
+
+def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> None:
+    found = events(
+        {"type": "session", "id": 7, "cwd": None},
+        {"type": "message_update", "assistantMessageEvent": "x"},
+        update("text_delta", delta=4),
+        {"type": "message_end", "message": {"role": "assistant", "content": "words", "usage": {"input": "many"}}},
+        message(words("here"), 5, {"type": "text", "text": None}, usage={"input": 10, "cost": 0.5}),
+        {"type": "tool_execution_end", "toolCallId": "a", "result": 3, "isError": "no"},
+        {"type": "auto_retry_start"},
+        {"type": "agent_end", "messages": {}},
+    )
+    assert says(found) == ["here"]
+    assert [(e.usage.prompt_tokens, e.usage.cost_usd) for e in found if isinstance(e, UsageEvent)] == [(10, 0.5)]
+    assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.UNKNOWN]
+
+
+def test_a_line_that_was_cut_is_told_and_the_run_has_not_ended_well() -> None:
+    lines = [HEADER, START, json.dumps(message(words(MARKER)))[:40]]
+    assert kinds(events(*lines), "parse_error")
+    assert verdict(*lines)["outcome"] == "failed"
+
+
+def test_json_that_the_agent_wrote_as_words_stays_words() -> None:
+    line = '{"type":"result","subtype":"success"}'
+    assert says(events(line, MARKER)) == [line, MARKER]
+    assert verdict(line, MARKER)["completed"]
+
+
+def test_a_terminal_puts_carriage_returns_and_escapes_around_the_lines() -> None:
+    lines = [json.dumps(v) + "\r" for v in (HEADER, START, message(words(MARKER)), end())]
+    lines[0] = "\x1b[?25l" + lines[0]
+    lines[-1] += "\x1b[?25h"
+    assert verdict(*lines)["completed"]
+
+
+def test_warnings_on_stderr_are_no_errors_and_its_errors_are() -> None:
+    assert verdict(MARKER, stderr='Warning: Model "x" not found for provider "y". Using custom model id.')["completed"]
+    assert verdict("", stderr="No API key found for anthropic.", code=1)["outcome"] == "auth"
+    assert verdict(HEADER, stderr="No models available.", code=1)["outcome"] == "auth"
+
+
+def test_rpc_a_prompt_that_is_refused_fails_and_another_command_does_not() -> None:
+    state = {"type": "response", "command": "get_state", "success": True, "data": {"sessionId": "s", "model": None}}
+    no = {"type": "response", "command": "prompt", "success": False, "error": "No API key found for anthropic."}
+    told = verdict(state, no)
+    assert (told["outcome"], told["session_id"]) == ("auth", "s")
+    done = [START, message(words(MARKER)), end(willRetry=False), SETTLED]
+    assert verdict(state, {**no, "command": "set_model"}, *done)["completed"]
+    notify = {"type": "extension_ui_request", "method": "notify", "message": "saved"}
+    assert says(events(state, notify, *done), Tag.SYS) == ["saved"]
+
+
+def test_messages_of_extensions_and_of_the_system_are_not_the_agents() -> None:
+    custom = {"type": "message_end", "message": {"role": "custom", "customType": "x", "content": MARKER}}
+    system = {"type": "message_end", "message": {"role": "system", "sections": [MARKER]}}
+    lines = [HEADER, START, system, custom, message(words("Still at it.")), end()]
+    assert says(events(*lines), Tag.SYS) == [MARKER]
+    assert not verdict(*lines)["completed"]
+
+
+def test_a_context_that_was_compacted_goes_on() -> None:
+    lines = [
+        failed("400 prompt is too long: 9 tokens > 8 maximum"),
+        end(),
+        {"type": "compaction_start", "reason": "overflow"},
+        {"type": "compaction_end", "result": {}, "aborted": False, "willRetry": True},
+        START,
+        message(words(MARKER)),
+        end(),
+    ]
+    assert verdict(HEADER, START, *lines)["completed"]
+    lines[3:] = [{"type": "compaction_end", "errorMessage": "500 no", "willRetry": False}]
+    assert verdict(HEADER, START, *lines)["outcome"] == "context_exceeded"
+
+
+def test_a_recorded_run_cut_anywhere_is_not_a_success() -> None:
+    data = gzip.decompress(SUCCESS.read_bytes())
+    for cut in range(200, len(data) - 1, 1501):
+        told: Any = list(replay(data[:cut], b"", "pi", 0, None, None))[-1][0][0]
+        assert told.meta["outcome"] == "failed", cut
+
+
+@st.composite
+def strange(draw: st.DrawFn) -> str:
+    """A damaged line; without the real ones among its arguments, which make too long a name for hypothesis."""
+    kind = draw(st.integers(0, 2))
+    return draw(text_line() if kind == 0 else damaged(REAL))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(strange(), max_size=12))
+def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None:
+    for event in events(*lines, stderr="\n".join(lines)):
+        decode(encode(event))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(words_line(), min_size=1, max_size=10), st.booleans())
+def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
+    found = events(*([HEADER] if structured else []), *lines)
+    assert [e.text for e in found if isinstance(e, Text)] == lines
+
+
+def test_release_1_says_that_it_was_aborted_and_how_long_a_tool_took() -> None:
+    """Its docs/json.md: `agent_settled` has `aborted`, `tool_execution_end` has `durationMs`."""
+    good = [HEADER, START, message(words(MARKER)), end(willRetry=False)]
+    assert verdict(*good, {"type": "agent_settled", "aborted": False})["completed"]
+    stopped = verdict(*good, {"type": "agent_settled", "aborted": True})
+    assert (stopped["outcome"], stopped["completed"]) == ("failed", False)
+    call = {"toolCallId": "c-1", "toolName": "bash"}
+    result = {"content": [{"type": "text", "text": "done"}], "details": {}}
+    tool_end = {"type": "tool_execution_end", **call, "result": result, "isError": False, "durationMs": 12}
+    found = events(HEADER, START, {"type": "tool_execution_start", **call, "args": {}}, tool_end)
+    assert [e.tool.duration_ms for e in found if isinstance(e, ToolEnd)] == [12]
+
+
+def test_a_summary_that_is_tried_again_is_a_retry_and_no_end() -> None:
+    again = {"type": "summarization_retry_scheduled", "attempt": 1, "delayMs": 2000, "errorMessage": "529 overloaded"}
+    rest = [{"type": "summarization_retry_attempt_start"}, {"type": "summarization_retry_finished"}]
+    found = events(HEADER, START, again, *rest, message(words(MARKER)), end(willRetry=False), SETTLED)
+    assert [(r["class"], r["attempt"], r["delay_ms"]) for r in kinds(found, "retry")] == [("overloaded", 1, 2000)]
+    assert kinds(found, "unknown") == []
+    assert [r["ok"] for r in kinds(found, "result")] == [True]

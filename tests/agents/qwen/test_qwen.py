@@ -1,0 +1,227 @@
+"""Qwen Code, beyond what the recordings show: release 0.15.10, damaged lines, what only stderr tells."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+from fuzz.damage import damaged, recorded, text_line, words_line
+
+from ralph.agents.qwen.adapter import QwenAdapter
+from ralph.judging.replay import replay
+from ralph.transcripts.events import Meta, Tag, Text, TranscriptEvent, decode, encode
+
+REAL = recorded("qwen")
+MARKER = "<promise>COMPLETE</promise>"
+INIT = {"type": "system", "subtype": "init", "session_id": "s-1", "model": "m", "tools": []}
+USAGE = {"input_tokens": 100, "output_tokens": 20, "cache_read_input_tokens": 60, "total_tokens": 120}
+
+
+def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
+    adapter = QwenAdapter()
+    found = [e for line in stderr.splitlines() for e in adapter.feed_stderr(line)]
+    for line in lines:
+        found += adapter.feed(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
+    return found + adapter.flush()
+
+
+def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
+    out = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    *_, (last, _) = replay(out.encode(), stderr.encode(), "qwen", code, None, None)
+    assert isinstance(last[0], Meta)
+    return last[0].meta
+
+
+def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
+    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
+
+
+def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
+    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
+
+
+def assistant(text: str, usage: dict[str, Any] | None = None) -> dict[str, Any]:
+    message = {"id": text[:9], "model": "m", "content": [{"type": "text", "text": text}], "usage": usage or USAGE}
+    return {"type": "assistant", "session_id": "s-1", "parent_tool_use_id": None, "message": message}
+
+
+def delta(text: str) -> dict[str, Any]:
+    event = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
+    return {"type": "stream_event", "session_id": "s-1", "parent_tool_use_id": None, "event": event}
+
+
+def result(text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "result", "subtype": "success", "is_error": False, "result": text, "usage": USAGE, **more}
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        ("[API Error: 401 Incorrect API key provided: fake-key.]", "auth"),
+        ("[API Error: 400 This model's maximum context length is 128000 tokens.]", "context_exceeded"),
+        ("[API Error: 404 The model does not exist]", "failed"),
+        ("[API Error: 500 Internal server error]", "overloaded"),
+        ("[API Error: 429 You exceeded your current quota, please check your plan and billing details.]", "quota"),
+        ("[API Error: Model stream ended with empty response text.]", "failed"),
+        (
+            "[API Error: 429 Rate limit reached, please retry in 2s.]\nPossible quota limitations in place.",
+            "rate_limited",
+        ),
+    ],
+)
+def test_an_error_that_is_called_a_success_is_an_error(error: str, outcome: str) -> None:
+    """0.15.10 exits with 0, `result/success` and the error as the agent's words."""
+    lines = (INIT, assistant(error), result(error))
+    assert verdict(*lines)["outcome"] == outcome
+    assert says(events(*lines)) == []
+    assert "".join(says(events(*lines), Tag.SYS)) == error
+    assert verdict(json.dumps(lines))["outcome"] == outcome  # the json format
+
+
+def test_words_before_a_broken_stream_stay_the_agents() -> None:
+    text = f"I'll look.\n{MARKER}\n[API Error: terminated (cause: other side closed)]"
+    seen = verdict(INIT, assistant(text), result(text))
+    assert (seen["outcome"], seen["completed"]) == ("failed", False)
+    assert says(events(INIT, assistant(text), result(text))) == [f"I'll look.\n{MARKER}\n"]
+
+
+def test_what_the_agent_says_about_errors_is_no_error() -> None:
+    text = f"The log had [API Error: 401 x], see [docs].\n{MARKER}"
+    assert verdict(INIT, assistant(text), result(text))["completed"]
+
+
+def test_an_error_in_fragments_is_not_the_agents_either() -> None:
+    error = "[API Error: 401 no]"
+    found = events(INIT, delta("Well. "), delta(error), assistant("Well. " + error), result("Well. " + error))
+    assert says(found) == ["Well. "]
+    assert kinds(found, "result")[0]["ok"] is False
+
+
+def test_a_marker_split_over_fragments_is_one_line_and_said_once() -> None:
+    text = f"Done.\n\n{MARKER}\n"
+    lines = (INIT, *(delta(c) for c in text), assistant(text), result(text))
+    assert "\n".join(says(events(*lines))).count(MARKER) == 1
+    assert verdict(*lines)["completed"]
+
+
+def test_cached_tokens_are_in_the_input_already() -> None:
+    usage = verdict(INIT, assistant("Hi."), result("Hi."))["usage"]
+    assert (usage["prompt_tokens"], usage["cached_tokens"], usage["total_tokens"]) == (100, 60, 120)
+
+
+def test_without_a_result_the_messages_counts_are_the_runs() -> None:
+    seen = verdict(
+        INIT, assistant("One."), assistant("Two."), stderr="Reached max session turns for this session.", code=53
+    )
+    assert seen["usage"]["prompt_tokens"] == 200
+    assert "max session turns" in seen["why"]
+
+
+def test_no_result_is_a_failure_even_with_exit_code_0() -> None:
+    assert verdict(INIT, assistant(MARKER))["outcome"] == "failed"
+    cut = json.dumps([INIT, assistant(MARKER), result(MARKER)])[:-30]
+    assert verdict(cut)["outcome"] == "failed"
+    assert says(events(cut)) == []
+
+
+def test_two_results_are_two() -> None:
+    assert len(kinds(events(INIT, result("a"), result("b")), "result")) == 2
+
+
+def test_the_cause_of_a_retry_is_on_stderr_and_it_is_told_once() -> None:
+    stderr = "Retrying in 60s (attempt 1/10): [API Error: 503 The model is overloaded.]\n"
+    lines = [
+        {"type": "system", "subtype": "retry", "data": {"reason": "retry", "attempt": 1, "delayMs": 60000}},
+        {"type": "system", "subtype": "retry", "data": {"reason": "retry"}},
+    ]
+    (retry,) = kinds(events(INIT, *lines, stderr=stderr), "retry")
+    assert (retry["class"], retry["attempt"], retry["delay_ms"]) == ("overloaded", 1, 60000)
+    assert verdict(INIT, *lines, stderr=stderr, code=-9)["outcome"] == "overloaded"
+    assert len(kinds(events(INIT, *lines), "retry")) == 1
+    assert verdict(INIT, *lines, assistant(MARKER), result(MARKER), stderr=stderr)["completed"]
+
+
+def test_denied_tools_need_a_person() -> None:
+    seen = verdict(INIT, assistant(MARKER), result(MARKER, permission_denials=[{"tool_name": "write_file"}]))
+    assert (seen["outcome"], seen["completed"]) == ("permission_denied", False)
+
+
+@pytest.mark.parametrize(("code", "status"), [(0, "ok"), (3, "fail"), (137, "fail")])
+def test_a_commands_exit_code_counts_even_without_is_error(code: int, status: str) -> None:
+    use = {"type": "tool_use", "id": "c", "name": "run_shell_command", "input": {"command": "x"}}
+    text = f"Command: x\nDirectory: (root)\nOutput: a\nError: (none)\nExit Code: {code}\nSignal: (none)"
+    end = {"type": "tool_result", "tool_use_id": "c", "is_error": False, "content": text}
+    call = {"type": "assistant", "message": {"content": [use]}}
+    seen = verdict(INIT, call, {"type": "user", "message": {"content": [end]}}, assistant("x"), result("x"))
+    assert seen["tools"][status] == 1
+
+
+def test_an_unknown_type_is_kept_and_line_separators_stay() -> None:
+    new = {"type": "weather", "session_id": "s-1"}
+    text = "one\u2028two\u0085three"
+    found = events(INIT, new, assistant(text), result(text))
+    assert kinds(found, "unknown") == [{"kind": "unknown", "line": new}]
+    assert says(found) == [text]
+
+
+def test_an_error_as_the_last_line_of_a_text_output_is_the_clis() -> None:
+    assert verdict("I'll look.", "[API Error: 401 no]", code=1)["outcome"] == "auth"
+    assert verdict("[API Error: 401 no] is what I saw; fixed.", MARKER)["completed"]
+
+
+def test_json_in_a_text_answer_is_words() -> None:
+    assert verdict('{"name": "demo"}', "[", "1", "]", MARKER)["completed"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(damaged(REAL) | text_line(), max_size=12))
+def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None:
+    for event in events(*lines, stderr="\n".join(lines)):
+        decode(encode(event))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(words_line(), min_size=1, max_size=10), st.booleans())
+def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
+    found = events(*([INIT] if structured else []), *lines)
+    assert [e.text for e in found if isinstance(e, Text)] == lines
+
+
+OLD = {
+    "response": f"Done.\n\n{MARKER}\n",
+    "stats": {
+        "models": {"m": {"tokens": {"prompt": 4150, "candidates": 222, "total": 4372, "cached": 2304, "thoughts": 0}}},
+        "tools": {"byName": {"run_shell_command": {"count": 2, "success": 1, "fail": 1}}},
+    },
+}
+
+
+def test_the_first_releases_print_geminis_document() -> None:
+    lines = json.dumps(OLD, indent=2).split("\n")
+    seen = verdict(*lines)
+    assert (seen["outcome"], seen["completed"]) == ("ok", True)
+    assert seen["tools"] == {"started": 2, "ok": 1, "fail": 1, "unknown": 0}
+    assert (seen["usage"]["prompt_tokens"], seen["usage"]["completion_tokens"]) == (4150, 222)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        ("401 Incorrect API key provided.", "auth"),
+        ("429 Rate limit reached.", "rate_limited"),
+        ("terminated", "failed"),
+    ],
+)
+def test_the_first_releases_tell_a_failure_only_on_stderr(error: str, outcome: str) -> None:
+    stderr = f"OpenAI API Streaming Error: {error}\nError when talking to API Full report available at: x.json"
+    assert verdict(*json.dumps({**OLD, "response": ""}, indent=2).split("\n"), stderr=stderr)["outcome"] == outcome
+    assert verdict("First I look", stderr=stderr)["outcome"] == outcome

@@ -1,0 +1,138 @@
+"""A run before it starts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ralph.agents.spec import MAX_ARGUMENT, Delivery, Invocation
+from ralph.config.layers import resolve
+from ralph.errors import UsageError
+from ralph.planning.launch import Plan
+from ralph.planning.prepare import make_plan
+
+FILE = Path("/j/prompt.md")
+
+
+def plan(tmp_path: Path, yaml: str = "", environ: dict[str, str] | None = None, **flags: Any) -> Plan:
+    (tmp_path / "ralph.yml").write_text(yaml)
+    return make_plan(resolve(tmp_path, flags, environ=environ or {}), tmp_path)
+
+
+def with_delivery(delivery: Delivery, flag: str | None = None, base: tuple[str, ...] = ("cmd", "-x")) -> Plan:
+    resolved = resolve(Path("/nonexistent"), {}, environ={})
+    return Plan(resolved, Path("/"), "custom", "cmd", None, list(base), Invocation((), delivery, flag), {}, "plain", "")
+
+
+@pytest.mark.parametrize(
+    ("delivery", "flag", "argv", "stdin"),
+    [
+        (Delivery.STDIN, None, ["cmd", "-x"], b"test"),
+        (Delivery.ARGUMENT, None, ["cmd", "-x", "test"], None),
+        (Delivery.ARGUMENT, "-p", ["cmd", "-x", "-p", "test"], None),
+        (Delivery.FILE, None, ["cmd", "-x", str(FILE)], None),
+        (Delivery.FILE, "--file", ["cmd", "-x", "--file", str(FILE)], None),
+    ],
+)
+def test_the_prompt_is_delivered_as_the_seed_says(
+    delivery: Delivery, flag: str | None, argv: list[str], stdin: bytes | None
+) -> None:
+    launch = with_delivery(delivery, flag).launch("test", FILE)
+    assert (launch.argv, launch.stdin) == (argv, stdin)
+
+
+def test_a_file_may_stand_in_the_middle() -> None:
+    launch = with_delivery(Delivery.FILE, base=("cmd", "--in={prompt_file}", "-y")).launch("test", FILE)
+    assert launch.argv == ["cmd", f"--in={FILE}", "-y"]
+
+
+@given(st.text(max_size=50))
+def test_an_argument_never_looks_like_a_flag_and_keeps_its_words(prompt: str) -> None:
+    try:
+        argument = with_delivery(Delivery.ARGUMENT).launch(prompt, FILE).argv[-1]
+    except (UsageError, UnicodeEncodeError):
+        return
+    assert not argument.startswith("-")
+    assert argument.removeprefix("\n") == prompt.removeprefix("\n")
+
+
+@pytest.mark.parametrize(("size", "fits"), [(MAX_ARGUMENT, True), (MAX_ARGUMENT + 1, False)])
+def test_an_argument_over_the_kernels_limit_is_never_passed(size: int, fits: bool) -> None:
+    chosen = with_delivery(Delivery.ARGUMENT)
+    if fits:
+        import subprocess
+
+        argument = chosen.launch("x" * size, FILE).argv[-1]
+        assert subprocess.run(["/bin/true", argument], check=False).returncode == 0  # the kernel agrees
+    else:
+        with pytest.raises(UsageError, match="stdin"):
+            chosen.launch("x" * size, FILE)
+
+
+def test_bytes_count_and_not_characters() -> None:
+    with pytest.raises(UsageError, match="bytes long"):
+        with_delivery(Delivery.ARGUMENT).launch("é" * 70_000, FILE)
+
+
+def test_stdin_takes_any_size() -> None:
+    assert len(with_delivery(Delivery.STDIN).launch("x" * 10_000_000, FILE).stdin or b"") == 10_000_000
+
+
+def test_a_template_takes_the_prompt_on_stdin_or_as_a_quoted_file(tmp_path: Path) -> None:
+    launch = plan(tmp_path, agent_cmd="claude --print").launch("test", FILE)
+    assert (launch.argv[1:], launch.stdin) == (["-lc", "claude --print"], b"test")
+    launch = plan(tmp_path, agent_cmd="tool --in {prompt} --again {prompt}").launch("test", Path("/a b/it's.md"))
+    import shlex
+
+    assert shlex.split(launch.argv[-1]) == ["tool", "--in", "/a b/it's.md", "--again", "/a b/it's.md"]
+    assert launch.stdin is None
+
+
+def test_the_demo_agent_can_be_named(tmp_path: Path) -> None:
+    chosen = plan(tmp_path, agent="demo")
+    assert (chosen.base[0], chosen.transcript) == (sys.executable, "rtf1")
+
+
+def test_transcripts_are_chosen_by_the_rules_of_the_seed(tmp_path: Path) -> None:
+    assert plan(tmp_path, agent_cmd="x").transcript == "plain"
+    assert plan(tmp_path, agent_cmd="x", transcript="rtf1").transcript == "rtf1"
+    assert plan(tmp_path, "transcript: rtf1\n", agent_cmd="x").transcript == "rtf1"
+    assert plan(tmp_path, agent_cmd="x", environ={"RALPH_TRANSCRIPT": "rtf1"}).transcript == "rtf1"
+    assert plan(tmp_path, agent="demo", transcript="plain").transcript == "plain"
+
+
+def test_credentials_are_those_that_reach_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "MY_TOKEN", "PGPASSWORD", "TOKENIZERS_PARALLELISM", "KEYBOARD"):
+        monkeypatch.setenv(name, "x")
+    found = plan(tmp_path, agent_cmd="x").credentials
+    assert {"ANTHROPIC_API_KEY", "MY_TOKEN", "PGPASSWORD"} <= set(found)
+    assert not {"TOKENIZERS_PARALLELISM", "KEYBOARD"} & set(found)
+
+
+def test_marks_of_an_outer_session_do_not_reach_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = tmp_path / "claude"
+    tool.write_text("#!/bin/sh\necho 2.1.0\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert "CLAUDECODE" not in plan(tmp_path, "agent: claude\ncommand: ./claude\n").env
+
+
+@pytest.mark.parametrize(("own", "expected"), [(None, "4"), ("9", "9")])
+def test_what_the_user_has_set_stays_where_a_spec_only_proposes(
+    own: str | None, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude = tmp_path / "claude"
+    claude.write_text("#!/bin/sh\necho 2.1.325\n")
+    claude.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("CLAUDE_CODE_MAX_RETRIES", raising=False)
+    if own is not None:
+        monkeypatch.setenv("CLAUDE_CODE_MAX_RETRIES", own)
+    made = plan(tmp_path, agent="claude")
+    assert made.env["CLAUDE_CODE_MAX_RETRIES"] == expected
+    assert made.env["IS_SANDBOX"] == "1"

@@ -1,0 +1,78 @@
+"""Where a prompt is looked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ralph.config.layers import resolve
+from ralph.errors import UsageError
+from ralph.planning.prompt import PromptSource, prompt_source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`project/ralph.yml`, and a working directory `project/work` below it; ralph is called in `project/here`."""
+    project = tmp_path / "project"
+    for name in ("work", "here"):
+        (project / name).mkdir(parents=True)
+    monkeypatch.chdir(project / "here")
+    return project
+
+
+def found(tree: Path, yaml: str = "", environ: dict[str, str] | None = None, **flags: Any) -> PromptSource:
+    (tree / "ralph.yml").write_text(yaml)
+    return prompt_source(resolve(tree / "work", flags, environ=environ or {}), tree / "work")
+
+
+def test_by_default_it_is_prompt_md_in_the_working_directory(tree: Path) -> None:
+    (tree / "work" / "PROMPT.md").write_text("work\n")
+    (tree / "PROMPT.md").write_text("project\n")
+    source = found(tree)
+    assert (source.read(), source.shown) == ("work\n", "PROMPT.md")
+
+
+def test_a_path_in_the_file_is_seen_from_the_working_directory_then_from_the_file(tree: Path) -> None:
+    (tree / "P.md").write_text("beside\n")
+    assert found(tree, "prompt_file: P.md\n").read() == "beside\n"
+    (tree / "work" / "P.md").write_text("work\n")
+    assert found(tree, "prompt_file: P.md\n").read() == "work\n"
+
+
+@pytest.mark.parametrize("how", ["flag", "variable"])
+def test_a_path_that_was_typed_is_seen_from_here_then_from_the_working_directory(tree: Path, how: str) -> None:
+    given: dict[str, Any] = {"prompt_file": "P.md"} if how == "flag" else {"environ": {"RALPH_PROMPT_FILE": "P.md"}}
+    (tree / "work" / "P.md").write_text("work\n")
+    assert found(tree, **given).read() == "work\n"
+    (tree / "here" / "P.md").write_text("here\n")
+    assert found(tree, **given).read() == "here\n"
+
+
+def test_it_is_read_again_each_time(tree: Path) -> None:
+    (tree / "work" / "PROMPT.md").write_text("one\n")
+    source = found(tree)
+    assert source.read() == "one\n"
+    (tree / "work" / "PROMPT.md").write_text("two\n")
+    assert source.read() == "two\n"
+
+
+def test_only_a_command_may_do_without(tree: Path) -> None:
+    source = found(tree, agent_cmd="cat")
+    assert source.absent
+    assert source.read() == ""
+    (tree / "work" / "PROMPT.md").write_text("")
+    assert not source.absent
+    with pytest.raises(UsageError, match="empty"):
+        source.read()
+    with pytest.raises(UsageError, match="does not exist"):
+        found(tree, agent_cmd="cat", prompt_file="missing.md").read()
+
+
+def test_home_is_understood(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tree))
+    (tree / "P.md").write_text("home\n")
+    assert found(tree, "prompt_file: ~/P.md\n").read() == "home\n"
