@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from loop.conftest import run, run_rtf1
+from loop.conftest import agent, mark, run, run_rtf1
 
-__all__ = ["run", "run_rtf1"]
+__all__ = ["agent", "mark", "run", "run_rtf1"]

@@ -14,7 +14,7 @@ from ralph.transcripts.events import Meta, Tag, Text, ToolCall, ToolStart
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from conftest import Ran
+    from loop.conftest import Ran
 
 
 def read(*pieces: str) -> list[Topic]:

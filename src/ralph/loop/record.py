@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from ralph.journal.writer import Appender
     from ralph.loop.limits import Limits
-    from ralph.transcripts.base import TranscriptAdapter
     from ralph.transcripts.events import TranscriptEvent, Usage
+    from ralph.transcripts.safe import SafeAdapter
 
 # CSI and OSC sequences, other two-byte escapes; the tail of a line may hold an unfinished one.
 _ESCAPES = re.compile(
@@ -55,7 +55,7 @@ class Recorder:
 
     def __init__(
         self,
-        adapter: TranscriptAdapter,
+        adapter: SafeAdapter,
         observation: Observation,
         raw: tuple[Appender, Appender],
         emit: Callable[[list[TranscriptEvent]], None],

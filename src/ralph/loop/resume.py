@@ -127,23 +127,23 @@ def lost(past: Past, paths: RunPaths, crew: tuple[Plan, ...], markers: Markers) 
     with suppress(OSError):
         prompt = (folder / "prompt.md").read_text("utf-8", "surrogateescape")
     adapter = SafeAdapter(registry.create(plan.transcript, prompt=prompt))
-    for events in _events(folder / "stderr.raw", adapter.feed_stderr):
+    for events in _events(folder / "stderr.raw", adapter.feed_stderr_lines):
         seen.feed(events)
-    for events in _events(folder / "stdout.raw", adapter.feed):
+    for events in _events(folder / "stdout.raw", adapter.feed_lines):
         seen.feed(events)
     seen.feed(adapter.flush())
     return seen
 
 
-def _events(raw: Path, feed: Callable[[str], list[TranscriptEvent]]) -> Iterator[list[TranscriptEvent]]:
+def _events(raw: Path, feed: Callable[[list[str]], list[TranscriptEvent]]) -> Iterator[list[TranscriptEvent]]:
     framer = LineFramer()
     try:
         with raw.open("rb") as file:
             while chunk := file.read(_CHUNK):
-                yield [event for line in framer.feed(chunk) for event in feed(line)]
+                yield feed(framer.feed(chunk))
     except FileNotFoundError:  # it died before the agent was started
         return
-    yield [event for line in framer.flush() for event in feed(line)]
+    yield feed(framer.flush())
 
 
 def _first(paths: RunPaths) -> Snapshot | None:

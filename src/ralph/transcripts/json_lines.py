@@ -14,7 +14,6 @@ from ralph.transcripts.events import Tag, Text, TranscriptEvent, decode_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ralph.transcripts.base import Block
 
 #: What reads usual lines: one decodes a line to its type, the other adds the events of that to a list, or leaves it
 #: alone and says no.
@@ -63,10 +62,6 @@ class JsonAdapter(TranscriptAdapter):
         """A line that is no JSON: the agent's words in a text format, the CLI's noise in a JSON one."""
         return [Text(Tag.SYS if self.structured else Tag.AI, line)]
 
-    def usual(self) -> Usual | None:
-        """How most lines are read: into types that have only what is needed. None as long as that is not certain."""
-        return None
-
     def feed(self, line: str) -> list[TranscriptEvent]:
         if self._document:
             return self._continue(line)
@@ -76,19 +71,6 @@ class JsonAdapter(TranscriptAdapter):
                 return self._escaped(line)
             self.spoken = self.spoken or first.strip() != ""
             return self.on_text(line)
-        usual = self.usual()
-        if usual is not None:
-            decode, take = usual
-            events: list[TranscriptEvent] = []
-            try:
-                if take(decode(line), events):
-                    return events
-            except REFUSED:
-                pass  # it is none
-        return self._unusual(line)
-
-    def _unusual(self, line: str) -> list[TranscriptEvent]:
-        """A line read as an object, or as what else it may be."""
         try:
             value = _decode(line)
         except REFUSED:
@@ -96,28 +78,6 @@ class JsonAdapter(TranscriptAdapter):
         if self.structured and type(value) is dict:
             return self.on_object(value)
         return self._decoded(value, line)
-
-    def feed_block(self, block: Block) -> None:
-        lines, end = block.lines, len(block.lines)
-        while self.structured and block.at < end:
-            usual = None if self._document else self.usual()
-            if usual is None:
-                block.take(block.at + 1, self.feed(lines[block.at]))
-                continue
-            decode, take = usual
-            events, at = block.events, block.at
-            try:
-                for line in lines[at:] if at else lines:
-                    if not take(decode(line), events):
-                        break
-                    at += 1
-            except REFUSED:
-                pass  # it is none
-            finally:
-                block.at = at
-            if at < end:
-                line = lines[at]
-                block.take(at + 1, self._unusual(line) if line[:1] == "{" else self.feed(line))
 
     def _difficult(self, line: str) -> list[TranscriptEvent]:
         """What msgspec refuses: half a surrogate pair, a document over many lines, escape sequences, no JSON at all."""

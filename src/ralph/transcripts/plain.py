@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ralph.transcripts.base import Block, TranscriptAdapter
+from ralph.transcripts.base import TranscriptAdapter
 from ralph.transcripts.echo import PromptEcho
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
 
@@ -16,11 +16,6 @@ class PlainAdapter(TranscriptAdapter):
 
     def feed(self, line: str) -> list[TranscriptEvent]:
         return [Text(Tag.PROMPT if self._echo.is_echo(line, self.prompt) else Tag.AI, line)]
-
-    def feed_block(self, block: Block) -> None:
-        if self._echo.over(self.prompt):
-            ai = Tag.AI
-            block.take(len(block.lines), [Text(ai, line) for line in block.lines[block.at :]])
 
 
 ADAPTER = PlainAdapter

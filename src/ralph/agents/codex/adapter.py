@@ -11,10 +11,10 @@ from ralph.agents.codex.blocks import HEADER
 from ralph.agents.codex.errors import classify_message, limit
 from ralph.agents.codex.items import ThreadItems
 from ralph.agents.codex.legacy import LegacyMessages
-from ralph.agents.codex.quick import QuickTranscript
 from ralph.agents.codex.stamped import StampedTranscript
+from ralph.agents.codex.text import HumanTranscript
 from ralph.transcripts import deltas, meta
-from ralph.transcripts.base import Block, Capabilities
+from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
 from ralph.transcripts.json_lines import JsonAdapter, Usual, strip_escapes
 
@@ -32,8 +32,8 @@ class CodexAdapter(JsonAdapter):
         self._items = ThreadItems()
         self._legacy = LegacyMessages()
         #: the human transcript, on the stream where its first line was seen
-        self._on_stdout: QuickTranscript | StampedTranscript | None = None
-        self._on_stderr: QuickTranscript | StampedTranscript | None = None
+        self._on_stdout: HumanTranscript | StampedTranscript | None = None
+        self._on_stderr: HumanTranscript | StampedTranscript | None = None
         self._copy: list[str] = []
         self._copied = 0
         self._last_error: str | None = None
@@ -86,16 +86,6 @@ class CodexAdapter(JsonAdapter):
             self._last_error = bare.removeprefix(_FATAL)
         return [Text(Tag.SYS, line)]
 
-    def feed_block(self, block: Block) -> None:
-        if self.structured:
-            super().feed_block(block)
-        elif isinstance(self._on_stdout, QuickTranscript):
-            self._on_stdout.feed_block(block)
-
-    def feed_stderr_block(self, block: Block) -> None:
-        if isinstance(self._on_stderr, QuickTranscript):
-            self._on_stderr.feed_block(block)
-
     def flush(self) -> list[TranscriptEvent]:
         events = super().flush()
         if self.structured:
@@ -104,7 +94,7 @@ class CodexAdapter(JsonAdapter):
         for transcript in (self._on_stdout, self._on_stderr):
             if transcript is not None:
                 events += transcript.flush()
-                if isinstance(transcript, QuickTranscript):
+                if isinstance(transcript, HumanTranscript):
                     said = "\n".join(transcript.words).strip()
                     error = transcript.error or error
                     copy = "\n".join(self._copy).strip()
@@ -121,11 +111,11 @@ class CodexAdapter(JsonAdapter):
         self._last_error = None
         return events
 
-    def _recognised(self, line: str) -> QuickTranscript | StampedTranscript | None:
+    def _recognised(self, line: str) -> HumanTranscript | StampedTranscript | None:
         found = HEADER.match(strip_escapes(line))
         if not found:
             return None
-        return StampedTranscript() if found.group(1) else QuickTranscript(self.prompt)
+        return StampedTranscript() if found.group(1) else HumanTranscript(self.prompt)
 
 
 ADAPTER = CodexAdapter

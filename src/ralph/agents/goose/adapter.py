@@ -15,7 +15,7 @@ from ralph.agents.goose.lines import Answer, Call, Inference, Line, Thought, Wor
 from ralph.agents.goose.tools import GooseTools
 from ralph.transcripts import deltas, meta
 from ralph.transcripts.acp import AcpReader, is_rpc
-from ralph.transcripts.base import Block, Capabilities
+from ralph.transcripts.base import Capabilities
 from ralph.transcripts.classify import retry_after
 from ralph.transcripts.deltas import DeltaLines
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent, decode_json
@@ -90,23 +90,6 @@ class GooseAdapter(JsonAdapter):
         if not self.structured:
             return None
         return self._acp.usual if self._acp.used else (decode_line, self._usual)
-
-    def feed_block(self, block: Block) -> None:
-        if self.structured:
-            super().feed_block(block)
-            return
-        if self._document or self._opening or self._failed_to_start:
-            return
-        lines = block.ahead()
-        events = words.text_block(lines)
-        last: list[str] = []
-        for line in reversed(lines[: len(events)]):
-            if line.strip():
-                last.insert(0, line.rstrip())
-                if len(last) == 2:
-                    break
-        self._last = [*self._last, *last][-2:]
-        block.take(block.at + len(events), events)
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ralph.transcripts import meta
-from ralph.transcripts.base import Block, Capabilities, TranscriptAdapter
+from ralph.transcripts.base import Capabilities, TranscriptAdapter
 from ralph.transcripts.classify import classify, retry_after
 from ralph.transcripts.events import (
     Tag,
@@ -77,38 +77,6 @@ class KiroAdapter(TranscriptAdapter):
             self._output.append(bare)
             return []
         return self._words(bare)
-
-    def feed_block(self, block: Block) -> None:
-        if self._tool is not None:
-            self._block_of_output(block)
-        elif not self._begins:
-            self._block_of_words(block)
-
-    def _block_of_words(self, block: Block) -> None:
-        ai = Tag.AI
-        events: list[TranscriptEvent] = []
-        for line in block.ahead():
-            bare = line
-            if not line.isprintable():
-                if "Thinking..." in line or "> " in line:
-                    break
-                bare = strip_escapes(line)
-            if "sing tool: " in bare:
-                break
-            events.append(Text(ai, bare))
-        block.take(block.at + len(events), events)
-
-    def _block_of_output(self, block: Block) -> None:
-        lines = block.ahead()
-        count = 0
-        for line in lines:
-            if not line.isprintable() or line[:2] == "> " or "sing tool: " in line or "Thinking..." in line:
-                break
-            if (" in " in line or " after " in line) and _TOOL_END.match(line):
-                break
-            count += 1
-        self._output += lines[:count]
-        block.take(block.at + count, [])
 
     def feed_stderr(self, line: str) -> list[TranscriptEvent]:
         bare = strip_escapes(line)

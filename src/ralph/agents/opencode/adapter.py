@@ -22,7 +22,7 @@ from ralph.agents.opencode.parts import (
 )
 from ralph.agents.opencode.ui import UiLines, error_class, is_refusal
 from ralph.transcripts import meta
-from ralph.transcripts.base import Block, Capabilities
+from ralph.transcripts.base import Capabilities
 from ralph.transcripts.classify import retry_after
 from ralph.transcripts.events import (
     Meta,
@@ -102,15 +102,6 @@ class OpencodeAdapter(JsonAdapter):
             return False
         self.structured = True
         return True
-
-    def feed_block(self, block: Block) -> None:
-        if self.structured:
-            super().feed_block(block)
-        elif not self._document:
-            events = self._stdout.words(block.ahead())
-            if events:
-                self._cut = False
-                block.take(block.at + len(events), events)
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
