@@ -136,11 +136,6 @@ class ClineAdapter(JsonAdapter):
                 events += self._fatal(get_str(value, "message") or "cline failed")
         return events
 
-    def usual(self) -> Usual | None:
-        if self._acp.used:
-            return self._acp.usual
-        return (decode_line, self._usual) if self.structured else None
-
     def _usual(self, line: Line, events: list[TranscriptEvent]) -> bool:
         # Not by isinstance, which is slow to say no.
         if type(line) is not AgentEvent:

@@ -86,11 +86,6 @@ class GooseAdapter(JsonAdapter):
                 return "model" in value
         return is_rpc(value) or _is_document(value)
 
-    def usual(self) -> Usual | None:
-        if not self.structured:
-            return None
-        return self._acp.usual if self._acp.used else (decode_line, self._usual)
-
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
         kind = value.get("type")
