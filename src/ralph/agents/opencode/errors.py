@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ralph.transcripts import meta
 from ralph.transcripts.classify import classify
 from ralph.transcripts.errors import LIMITS, limit_events
-from ralph.transcripts.events import TranscriptEvent
 from ralph.transcripts.json_lines import get_dict, get_int, get_str
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.numbers import amount
+
+if TYPE_CHECKING:
+    from ralph.transcripts.events import TranscriptEvent
 
 #: What opencode tells the model when it refuses a call. Missing file permissions are reported in other words.
 _REFUSALS = (
