@@ -224,6 +224,7 @@ def test_a_refused_tool_needs_a_person_unless_it_runs_later() -> None:
 
 def test_a_run_without_a_complete_line_is_a_failure_even_with_exit_code_0() -> None:
     assert verdict(word(MARKER + "\n"))["outcome"] == "failed"
+    assert verdict(word(MARKER + "\n"), stderr="Error: \n")["outcome"] == "failed"
 
 
 def test_a_truncated_complete_line_is_shown_and_does_not_count() -> None:

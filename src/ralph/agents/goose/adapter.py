@@ -104,9 +104,11 @@ class GooseAdapter(JsonAdapter):
             return events + self._acp.flush()
         if self._ended:
             return events
-        if self.structured and self._stderr_problem is None:
+        problem = self._stderr_problem
+        if problem is None and self.structured:
             return [*events, meta.error(CUT)]
-        problem = self._stderr_problem or words.text_error(list(self._last_lines))
+        if problem is None:
+            problem = words.text_error(list(self._last_lines))
         return events if problem is None else events + fatal_error(problem, words.error_class(problem))
 
     def _text_between_objects(self, line: str, bare: str) -> list[TranscriptEvent]:
