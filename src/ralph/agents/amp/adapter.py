@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ralph.transcripts import meta
 from ralph.transcripts.events import Tag, Text, ToolStatus, decode_json
 from ralph.transcripts.json_lines import get_dict, get_int, get_str, strip_escapes
 from ralph.transcripts.meta import ErrorClass
-from ralph.transcripts.stream_json.adapter import ClaudeLikeAdapter
+from ralph.transcripts.stream_json.adapter import ClaudeLikeAdapter, Events
 from ralph.transcripts.stream_json.errors import Failure, error_class
-
-if TYPE_CHECKING:
-    from ralph.transcripts.stream_json.adapter import Events
 
 #: Printed on stdout in every format, before Amp waits for a login in the browser.
 _LOGIN = "No API key found. Starting login flow"

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ralph.transcripts import meta
 from ralph.transcripts.events import Meta, Tag, Text, ToolStatus
 from ralph.transcripts.json_lines import strip_escapes
 from ralph.transcripts.meta import ErrorClass
-from ralph.transcripts.stream_json.adapter import ClaudeLikeAdapter, result_meta
+from ralph.transcripts.stream_json.adapter import ClaudeLikeAdapter, Events, result_meta
 from ralph.transcripts.stream_json.errors import error_class
 from ralph.transcripts.stream_json.usage import RunUsage
-
-if TYPE_CHECKING:
-    from ralph.transcripts.stream_json.adapter import Events
 
 #: What the CLI prints in place of an answer in its text format: a single line.
 _CLI_ERROR = re.compile(

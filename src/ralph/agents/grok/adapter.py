@@ -7,7 +7,7 @@ the exit code tells. Messages follow each other without a separator, except for 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -15,11 +15,8 @@ from ralph.transcripts import meta
 from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, UsageEvent, decode_json
 from ralph.transcripts.json_lines import get_count, get_dict, get_int, get_str, strip_escapes
 from ralph.transcripts.meta import ErrorClass
-from ralph.transcripts.stream_json.adapter import ClaudeLikeAdapter, result_meta
+from ralph.transcripts.stream_json.adapter import ClaudeLikeAdapter, Events, result_meta
 from ralph.transcripts.stream_json.errors import Failure, error_class, read_error
-
-if TYPE_CHECKING:
-    from ralph.transcripts.stream_json.adapter import Events
 
 _ERROR = "Error: "
 _OWN_TYPES = ("text", "thought")

@@ -10,7 +10,7 @@ the run's own share cannot be computed here, and the usage is passed on as it is
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ralph.agents.gemini.adapter import GeminiAdapter
 from ralph.agents.gemini.errors import StderrReader, explain, split_api_error
@@ -19,11 +19,8 @@ from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, TranscriptEven
 from ralph.transcripts.json_lines import get_count, get_dict, get_int, get_str
 from ralph.transcripts.meta import ErrorClass, Kind
 from ralph.transcripts.recent import RecentKeys
-from ralph.transcripts.stream_json.adapter import ClaudeLikeAdapter, Speaker, is_failure
+from ralph.transcripts.stream_json.adapter import ClaudeLikeAdapter, Events, Speaker, is_failure
 from ralph.transcripts.stream_json.errors import Failure
-
-if TYPE_CHECKING:
-    from ralph.transcripts.stream_json.adapter import Events
 
 #: Lines of the CLI that appear among the agent's words on a terminal.
 _NOISE = (
