@@ -57,10 +57,10 @@ When every task is done and all tests pass, and only then, end your answer with 
 
 @click.command("init", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--from-existing", is_flag=True, help="Write the ralph.yml that says what the files of another convention say here."
+    "--from-existing", is_flag=True, help="Create a ralph.yml with the settings of another convention's files here."
 )
 def init_command(from_existing: bool) -> None:
-    """Write a small ralph.yml and PROMPT.md here. Files that exist stay as they are."""
+    """Create a small ralph.yml and PROMPT.md. Existing files are never overwritten."""
     workdir = working_directory(None)
     if from_existing:
         _from_existing(workdir)
