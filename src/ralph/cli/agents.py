@@ -38,7 +38,7 @@ def _driver() -> tuple[Plan | None, list[str]]:
 
 
 @click.command("agents", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per agent.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one agent per line.")
 def agents_command(as_json: bool) -> None:
     """List the supported agents, what each can do, and which are installed.
 

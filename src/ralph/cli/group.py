@@ -8,6 +8,8 @@ import sys
 
 import click
 
+from ralph import __version__
+
 #: Under each heading of `ralph --help`: a command, its module and what it does.
 _SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Run an agent": {
@@ -72,7 +74,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(None, "-V", "--version", message="ralph %(version)s", package_name="ralph-run")
+@click.version_option(__version__, "-V", "--version", message="ralph %(version)s")
 def ralph() -> None:
     """Run any coding agent in a loop, with a fresh context each time, until the job is really done.
 

@@ -33,7 +33,7 @@ _cwd = click.option(
 
 
 @click.command("runs", context_settings=_HELP)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per run.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one run per line.")
 @_cwd
 def runs_command(as_json: bool, cwd: str | None) -> None:
     """List the runs in this directory, oldest first."""
@@ -97,7 +97,7 @@ def _since(started: object) -> float:
 @click.option("--iteration", "-n", type=int, metavar="N", help="Show only this iteration.")
 @click.option("--raw", is_flag=True, help="Print the agent's stdout, byte for byte.")
 @click.option("--stderr", "raw_stderr", is_flag=True, help="With --raw, print its stderr instead.")
-@click.option("--json", "as_json", is_flag=True, help="Print the events, one JSON object per line.")
+@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON, one per line.")
 @_cwd
 def show_command(
     run: str | None, iteration: int | None, raw: bool, raw_stderr: bool, as_json: bool, cwd: str | None
@@ -154,7 +154,7 @@ def _show_raw(paths: RunPaths, iteration: int | None, name: str) -> None:
     metavar="N",
     help="Number of events to start with. [default: 20]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the events, one JSON object per line.")
+@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON, one per line.")
 @_cwd
 def tail_command(run: str | None, follow: bool, count: int, as_json: bool, cwd: str | None) -> None:
     """Show the last events of a run.

@@ -1,6 +1,6 @@
-"""Every setting, once: its type, its default, its flag, its environment variable, its keys in ralph.yml."""
+"""The table of settings: type, default, flag, environment variable and keys in ralph.yml of each."""
 
-# No `from __future__ import annotations` here: reading a hundred types back out of strings would slow every start.
+# No `from __future__ import annotations` here: evaluating a hundred types from strings would slow down every start.
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -30,7 +30,7 @@ class Ui(StrEnum):
 
 
 class Signals(StrEnum):
-    """How an agent says that it is done; `auto` is as its convention does."""
+    """How an agent reports that it is done; `auto` follows its convention."""
 
     AUTO = "auto"
     PROMISE = "promise"
@@ -38,7 +38,7 @@ class Signals(StrEnum):
 
 
 class OnLimit(StrEnum):
-    """What is done when the provider says that a limit is reached."""
+    """What to do when the provider's limit is reached."""
 
     WAIT = "wait"
     STOP = "stop"
@@ -46,14 +46,14 @@ class OnLimit(StrEnum):
 
 
 class ClaudePrompt(StrEnum):
-    """How a Claude-compatible provider is given the prompt; `auto` is by its length."""
+    """How a Claude-compatible provider takes the prompt; `auto` depends on its length."""
 
     AUTO = "auto"
     ARG = "arg"
     STDIN = "stdin"
 
 
-#: What that convention gives to Claude if nothing is said.
+#: The default arguments of `--claude-command`, from the provider convention.
 CLAUDE_ARGS = "--dangerously-skip-permissions --output-format stream-json --verbose"
 
 
@@ -65,7 +65,7 @@ class AdapterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """0 is "no limit" for every limit and deadline."""
+    """0 disables a limit or a deadline."""
 
     agent: str = "auto"
     agents: tuple[str, ...] = ()
@@ -138,13 +138,13 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Option(msgspec.Struct, frozen=True):
-    """How a setting is reached from outside."""
+    """How users can set a setting, and its help."""
 
     name: str
     help: str
     flags: tuple[str, ...] = ()
     metavar: str | None = None
-    #: keys in ralph.yml, the strongest first; the flat name always works
+    #: more keys in ralph.yml, the strongest first; the flat name always works
     keys: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     group: str = ""
@@ -531,23 +531,23 @@ OPTIONS: tuple[Option, ...] = (
 BY_NAME: dict[str, Option] = {o.name: o for o in OPTIONS}
 FIELDS: dict[str, msgspec.structs.FieldInfo] = {f.name: f for f in msgspec.structs.fields(Settings)}
 
-#: Keys of ralph.yml that other versions act on and this one does not yet: named once, not refused.
+#: Keys of ralph.yml that other tools support and ralph does not yet: reported once, not rejected.
 NOT_ACTED_ON: frozenset[str] = frozenset(
     {
         "core", "hats", "events", "memories", "tasks", "skills", "hooks", "features", "RObot", "tui", "verbose",
         "backpressure", "cli.default_mode", "cli.idle_timeout_secs", "event_loop.starting_event",
         "event_loop.required_events", "event_loop.cancellation_promise", "event_loop.persistent",
         "event_loop.enforce_hat_scope", "event_loop.context_window_tokens", "event_loop.checkpoint_interval",
-        # of the first version of that tool
+        # from the first version of the orchestrator
         "checkpoint_interval", "git_checkpoint", "archive_prompts", "enable_metrics", "metrics_interval", "dry_run",
         "iteration_telemetry", "output_preview_length", "context_window", "context_threshold", "max_prompt_size",
         "allow_unsafe_paths", "suppress_warnings", "_suppress_warnings", "project",
     }
 )  # fmt: skip
-#: The same below `adapters.NAME`.
+#: The same, below `adapters.NAME`.
 ADAPTER_NOT_ACTED_ON = frozenset({"max_retries", "args", "env", "tool_permissions"})
 
-#: Settings that choose an agent of another convention's kind.
+#: Settings that choose an agent of another convention.
 HOSTED: tuple[str, ...] = ("agent_script", "claude_command", "driver")
 
 SECTIONS = ("cli", "event_loop")
@@ -560,7 +560,7 @@ def is_duration(name: str) -> bool:
 
 
 def is_yes_or_no(name: str) -> bool:
-    """A switch that is given in words: `--exclusive=no`, and `exclusive: no`, which is a text in YAML 1.2."""
+    """Whether it is a switch that takes yes or no: `--exclusive=no`, or `exclusive: no`, a string in YAML 1.2."""
     return FIELDS[name].type is bool and BY_NAME[name].metavar is not None
 
 
