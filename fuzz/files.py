@@ -111,7 +111,7 @@ def ini_file(data: bytes) -> None:
 
 def _by_dialect(dialect: Dialect, path: Path) -> Resolved:
     workdir = _isolated()
-    layer = found.module(dialect).layer(Found(dialect, path, "it is there"), workdir)
+    layer = found.module(dialect).layer(Found(dialect, path, "it is there"), workdir, {})
     return layers.resolve(workdir, {}, environ={}, dialect=layer)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 import msgspec
@@ -12,11 +14,12 @@ from ralph.config import yamlfile
 from ralph.errors import UsageError, nearest
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from ralph.config.filelayer import FileLayer
     from ralph.config.layers import Resolved
-    from ralph.planning.launch import Launch
+    from ralph.launching.launch import Launch
+    from ralph.trust.approval import Trust
 
 
 class Dialect(StrEnum):
@@ -31,13 +34,13 @@ class Dialect(StrEnum):
 class Module(Protocol):
     """What a dialect's module has."""
 
-    def layer(self, found: Found, workdir: Path) -> FileLayer:
+    def layer(self, found: Found, workdir: Path, environ: Mapping[str, str]) -> FileLayer:
         """Its files as settings, with lines as origins; mistakes and remarks are kept in the layer."""
 
-    def launch(self, resolved: Resolved, workdir: Path) -> Launch:
+    def launch(self, resolved: Resolved, workdir: Path, trust: Trust) -> Launch:
         """How its agent is started."""
 
-    def executables(self, found: Found, workdir: Path) -> list[Path]:
+    def executables(self, found: Found, workdir: Path, environ: Mapping[str, str]) -> list[Path]:
         """The files of the repository that would be executed; nothing is run to know them."""
 
 
@@ -49,7 +52,7 @@ MODULES: dict[Dialect, tuple[str, str]] = {
 }
 
 
-#: Their configuration is a program: reading it runs it, so it needs the user's trust before that.
+#: Their configuration is a program: reading it runs it, so it needs approval before that.
 RUN_TO_BE_READ = frozenset({Dialect.SCRIPT})
 
 
@@ -80,6 +83,12 @@ def find(workdir: Path) -> list[Found]:
     return found
 
 
+def user_file(environ: Mapping[str, str]) -> Path:
+    """The provider convention's configuration of the user's own."""
+    folder = environ.get("RALPHEX_CONFIG_DIR") or "~/.config/ralphex"
+    return Path(os.path.expanduser(folder)) / "config"  # noqa: PTH111 - a user without a home is no reason to fail
+
+
 def choose(workdir: Path, wanted: str) -> tuple[Found | None, list[str]]:
     """The convention to follow (`auto`: the first that is there; `none`), and what the user should know."""
     if wanted == "none":
@@ -105,3 +114,16 @@ def choose(workdir: Path, wanted: str) -> tuple[Found | None, list[str]]:
 
 def module(dialect: Dialect) -> Module:
     return cast("Module", importlib.import_module(MODULES[dialect][0]))
+
+
+def follows_plan(resolved: Resolved) -> bool:
+    """Whether the run follows a plan file. A given prompt overrides a plan that was found, not one that was named."""
+    settings, origins = resolved.settings, resolved.origins
+    if settings.plan is None:
+        return False
+    prompts = [origins[name] for name in ("prompt", "prompt_file") if getattr(settings, name) is not None]
+    if not prompts:
+        return True
+    if origins["plan"].startswith("--") and prompts[0].startswith("-"):
+        raise UsageError(f"--plan and {prompts[0]} are two answers to one question: give one of them")
+    return origins["plan"].startswith("--")
