@@ -97,7 +97,8 @@ def _remember(path: Path) -> None:
 
 def _from_existing(workdir: Path) -> None:
     from ralph.config.layers import resolve
-    from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose, module
+    from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose
+    from ralph.dialects.modules import module
     from ralph.dialects.translate import as_yaml
 
     for name in NAMES:

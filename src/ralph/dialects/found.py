@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,10 +15,7 @@ from ralph.errors import UsageError, nearest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ralph.config.filelayer import FileLayer
     from ralph.config.layers import Resolved
-    from ralph.launching.launch import Launch
-    from ralph.trust.approval import Trust
 
 
 class Dialect(StrEnum):
@@ -29,27 +25,6 @@ class Dialect(StrEnum):
     PROVIDER = "provider"  # .ralphex/config
     DRIVER = "driver"  # .ralphrc, .ralph/PROMPT.md
     SCRIPT = "script"  # agents/*.sh and config
-
-
-class Module(Protocol):
-    """What a dialect's module has."""
-
-    def layer(self, found: Found, workdir: Path, environ: Mapping[str, str]) -> FileLayer:
-        """Its files as settings, with lines as origins; mistakes and remarks are kept in the layer."""
-
-    def launch(self, resolved: Resolved, workdir: Path, trust: Trust) -> Launch:
-        """How its agent is started."""
-
-    def executables(self, found: Found, workdir: Path, environ: Mapping[str, str]) -> list[Path]:
-        """The files of the repository that would be executed; nothing is run to know them."""
-
-
-#: The modules that act on a convention's files, and the setting that chooses its kind of agent.
-MODULES: dict[Dialect, tuple[str, str]] = {
-    Dialect.PROVIDER: ("ralph.dialects.provider", "claude_command"),
-    Dialect.DRIVER: ("ralph.dialects.driver", "driver"),
-    Dialect.SCRIPT: ("ralph.dialects.script", "agent_script"),
-}
 
 
 #: Their configuration is a program: reading it runs it, so it needs approval before that.
@@ -93,7 +68,7 @@ def choose(workdir: Path, wanted: str) -> tuple[Found | None, list[str]]:
     """The convention to follow (`auto`: the first that is there; `none`), and what the user should know."""
     if wanted == "none":
         return None, []
-    found = [f for f in find(workdir) if f.dialect is Dialect.ORCHESTRATOR or f.dialect in MODULES]
+    found = find(workdir)
     if wanted == "auto":
         if not found:
             return None, []
@@ -110,10 +85,6 @@ def choose(workdir: Path, wanted: str) -> tuple[Found | None, list[str]]:
     if chosen is None:
         raise UsageError(f"--dialect {wanted}: this directory has no files of that convention")
     return chosen, []
-
-
-def module(dialect: Dialect) -> Module:
-    return cast("Module", importlib.import_module(MODULES[dialect][0]))
 
 
 def follows_plan(resolved: Resolved) -> bool:

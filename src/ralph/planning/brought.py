@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralph.agents import registry
-from ralph.dialects.found import Dialect, Found, find, follows_plan, module, user_file
+from ralph.dialects.found import Dialect, Found, find, follows_plan, user_file
+from ralph.dialects.modules import module
 from ralph.errors import UsageError
 from ralph.journal.layout import StatePaths
 from ralph.launching.prompt import path_of

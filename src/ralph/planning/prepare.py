@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.config.settings import OnLimit, Signals
-from ralph.dialects.found import MODULES, follows_plan, module
+from ralph.dialects.found import follows_plan
+from ralph.dialects.modules import AGENT_SETTINGS, module
 from ralph.judging.prices import find as find_prices
 from ralph.launching import known
 from ralph.launching.prompt import PromptSource, from_settings
@@ -61,7 +62,7 @@ def _prepare_one(resolved: Resolved, workdir: Path, trust: Trust) -> Launch:
 
 def _choose(resolved: Resolved, workdir: Path, trust: Trust) -> Launch:
     settings = resolved.settings
-    for dialect, (_, setting) in MODULES.items():
+    for dialect, setting in AGENT_SETTINGS.items():
         if getattr(settings, setting):
             return module(dialect).launch(resolved, workdir, trust)
     if settings.agent_cmd is not None:
