@@ -63,7 +63,7 @@ def _stripped(lines: list[str]) -> list[str]:
     text = "".join(lines)
     if "\x1b" not in text and "\r" not in text:
         return lines
-    return [strip_escapes(line) if "\x1b" in line or line[-1:] == "\r" else line for line in lines]
+    return [strip_escapes(line) if "\x1b" in line or "\r" in line else line for line in lines]
 
 
 def _notices_at(lines: list[str]) -> int:
@@ -94,10 +94,9 @@ def _may_speak(lines: list[str], at: int) -> bool:
 
 def _thoughts_at(lines: list[str]) -> int:
     """Where the thoughts begin, which is at a title after a blank line; the end if there is none."""
-    if "**" not in "".join(lines):
-        return len(lines)
-    for i in range(len(lines) - 1, -1, -1):
-        if lines[i][:2] == "**" and _TITLE.match(lines[i]) and (i == 0 or not lines[i - 1].strip()):
+    starred = [i for i, line in enumerate(lines) if "**" in line]
+    for i in reversed(starred):
+        if _TITLE.match(lines[i]) and (i == 0 or not lines[i - 1].strip()):
             return i
     return len(lines)
 
