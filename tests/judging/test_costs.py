@@ -57,11 +57,9 @@ def test_iterations_are_counted_by_how_their_cost_is_known() -> None:
         cost = Cost(lambda _: 2.0)
         if add is not None:
             cost.add(add)
-        costs.add(cost)
+        costs = costs.plus(cost)
     assert costs.facts(3.0) == {"usd": 3.0, "reported": 1, "by_prices": 1, "unknown": 1}
-    assert (
-        costs.describe(3.0, 3) == "$3.0000 (reported by the agent and by price table; not known in 1 of 3 iterations)"
-    )
+    assert costs.describe(3.0, 3) == "$3.0000 (reported by the agent and by price table; unknown in 1 of 3 iterations)"
 
 
 def test_a_run_says_that_its_cost_is_by_the_table(run_rtf1: Callable[..., Ran], table: Path) -> None:
@@ -81,7 +79,7 @@ def test_the_agents_own_number_is_said_to_be_that(run_rtf1: Callable[..., Ran], 
 def test_two_models_have_two_prices(run_rtf1: Callable[..., Ran], table: Path) -> None:
     table.write_text(table.read_text() + "[two]\ninput = 2\noutput = 2\n")
     ran = run_rtf1(f"{used('one')}\n{used('two')}\n{used('three')}\n{DONE}", env={"RALPH_PRICES": str(table)})
-    assert ran.end["summary"]["Cost"] == "$3.0000 (by price table; not known in 1 of 1 iterations)"
+    assert ran.end["summary"]["Cost"] == "$3.0000 (by price table; unknown in 1 of 1 iterations)"
 
 
 def test_the_session_may_name_the_model(run_rtf1: Callable[..., Ran], table: Path) -> None:

@@ -121,7 +121,7 @@ def test_what_a_resumed_session_told_before_is_not_counted_again() -> None:
     assert seen.usage == Usage(
         prompt_tokens=2600, completion_tokens=165, total_tokens=2765, cached_tokens=1024, model="m"
     )
-    assert seen.told.prompt_tokens == 5200
+    assert seen.reported.prompt_tokens == 5200
 
 
 def test_a_resumed_session_that_tells_less_than_before_told_only_its_own() -> None:

@@ -22,7 +22,7 @@ def test_the_wait_ends_when_the_oldest_call_is_an_hour_old() -> None:
     wait = made(3, 600, 20, 10).wait(NOW)
     assert wait is not None
     assert (wait.seconds, wait.until) == (3000, NOW + 3000)
-    assert "all 3 calls of an hour" in wait.why
+    assert "limit of 3 calls an hour" in wait.why
     assert made(3, 600, 20, 10).wait(NOW + 3000) is None
 
 

@@ -66,7 +66,7 @@ def test_a_rejected_claim_is_not_done() -> None:
 
 
 def test_confirmations_are_counted() -> None:
-    assert step(facts(signal=Signal.COMPLETE), 2) == Step(None, "said to be complete 1 of 2 times in a row")
+    assert step(facts(signal=Signal.COMPLETE), 2) == Step(None, "the agent said it is done 1 of 2 times in a row")
     assert step(facts(signal=Signal.COMPLETE, claims_in_a_row=2), 2).end is End.COMPLETE
 
 
@@ -136,7 +136,7 @@ def limit(seconds: float, **changes: Any) -> Limit:
     values: dict[str, Any] = {
         "until": NOW + seconds,
         "next_at": NOW + seconds,
-        "told": True,
+        "reported": True,
         "guesses": 0,
         "since": 1,
     }
@@ -188,7 +188,7 @@ def test_stop_stops_and_says_when_to_come_back(outcome: Outcome) -> None:
 
 
 def test_stop_is_about_limits_of_the_account_and_not_about_a_busy_provider() -> None:
-    assert limited(limit(2, told=False, guesses=1), Outcome.OVERLOADED, on_limit=OnLimit.STOP).end is None
+    assert limited(limit(2, reported=False, guesses=1), Outcome.OVERLOADED, on_limit=OnLimit.STOP).end is None
 
 
 def test_another_agent_takes_over_without_a_wait() -> None:
@@ -198,19 +198,19 @@ def test_another_agent_takes_over_without_a_wait() -> None:
 
 
 def test_a_quota_that_nobody_knows_the_end_of_needs_a_person() -> None:
-    found = limited(limit(math.inf, told=False, guesses=1), Outcome.QUOTA)
+    found = limited(limit(math.inf, reported=False, guesses=1), Outcome.QUOTA)
     assert found.end is End.NEEDS_PERSON
     assert "add credit" in found.reason
 
 
 def test_a_limit_that_does_not_end_is_a_failure_with_the_evidence() -> None:
-    assert limited(limit(9, told=False, guesses=10, since=7)).end is None
-    found = limited(limit(9, told=False, guesses=11, since=7))
+    assert limited(limit(9, reported=False, guesses=10, since=7)).end is None
+    found = limited(limit(9, reported=False, guesses=11, since=7))
     assert found.end is End.FAILED
     assert "11 iterations in a row, since iteration 7" in found.reason
     assert "rate_limited: why" in found.reason
-    assert limited(limit(9, told=False, guesses=500), retries=0).end is None
-    assert limited(limit(math.inf, told=False, guesses=11)).end is End.FAILED, "nor is there another agent left"
+    assert limited(limit(9, reported=False, guesses=500), retries=0).end is None
+    assert limited(limit(math.inf, reported=False, guesses=11)).end is End.FAILED, "nor is there another agent left"
 
 
 def test_a_budget_that_is_used_up_is_not_waited_with() -> None:

@@ -11,7 +11,7 @@ def test_0_is_no_limit() -> None:
 
 
 def test_each_says_what_was_reached() -> None:
-    assert "run time of 45 s" in (budget_reached(Limits(runtime=45), Usage(), 45.0) or "")
+    assert "run time limit of 45 s" in (budget_reached(Limits(runtime=45), Usage(), 45.0) or "")
     assert "$1.5 (limit $1)" in (budget_reached(Limits(cost=1), Usage(cost_usd=1.5), 0.0) or "")
     assert budget_reached(Limits(tokens=1000), Usage(total_tokens=1200), 0.0) == "1,200 tokens were used (limit 1,000)"
 

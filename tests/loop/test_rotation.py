@@ -14,21 +14,24 @@ NOW = 1_000_000.0
 def limited(
     rotation: Rotation,
     index: int,
-    told: float | None,
+    reported: float | None,
     now: float = NOW,
     outcome: Outcome = Outcome.RATE_LIMITED,
     **how: int,
 ) -> tuple[Rotation, Limit]:
-    return rotation.limited(
-        index, Patience(retries=3), outcome, told, now, iteration=how.get("iteration", 1), jitter=0.0
+    after = rotation.limited(
+        index, Patience(retries=3), outcome, reported, now, iteration=how.get("iteration", 1), jitter=0.0
     )
+    limit = after.limit(index, now)
+    assert limit is not None
+    return after, limit
 
 
 def test_the_first_free_one_is_chosen_and_hands_back_when_the_limit_is_over() -> None:
     rotation = Rotation.of(("claude", "codex"))
     assert rotation.choose(NOW) == 0
     rotation, limit = limited(rotation, 0, NOW + 100)
-    assert (limit.fallback, limit.until, limit.told) == ("codex", NOW + 100, True)
+    assert (limit.fallback, limit.until, limit.reported) == ("codex", NOW + 100, True)
     assert (rotation.choose(NOW), rotation.choose(NOW + 99), rotation.choose(NOW + 100)) == (1, 1, 0)
 
 
@@ -37,6 +40,13 @@ def test_when_all_are_limited_the_one_that_is_free_first_is_waited_for() -> None
     rotation, limit = limited(rotation, 1, NOW + 50)
     assert (limit.fallback, limit.next_at) == (None, NOW + 50)
     assert rotation.choose(NOW) == 1
+
+
+def test_an_agent_that_worked_has_no_limit() -> None:
+    rotation = Rotation.of(("claude",))
+    assert rotation.limit(0, NOW) is None
+    rotation, _ = limited(rotation, 0, NOW + 100)
+    assert rotation.worked(0).limit(0, NOW) is None
 
 
 def test_one_agent_alone_is_waited_for() -> None:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ralph.journal.layout import RunPaths
     from ralph.journal.writer import JournalWriter
     from ralph.loop.resume import Past
+    from ralph.loop.screen import Screen
     from ralph.planning.launch import Launch
     from ralph.trust.items import Item
-    from ralph.ui.screen import Screen
 
     #: Is given what of the repository's own would be run; comes back if that may be.
     Permit = Callable[[list[Item]], None]
@@ -226,7 +226,7 @@ def execute(
                     loop.note(f"the record of run {name}, which died, had been deleted; it is there again")
                 for dead in take_over_dead(state):
                     loop.note(dead)
-                return loop.go()
+                return loop.run()
         finally:
             screen.close()
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ralph.config.layers import Resolved
+    from ralph.loop.screen import Screen, Status
     from ralph.planning.launch import Launch
     from ralph.transcripts.events import TranscriptEvent
-    from ralph.ui.screen import Screen, Status
 
     Run = Callable[[Launch, PromptSource, Screen], int]
 
