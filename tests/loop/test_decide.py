@@ -184,7 +184,7 @@ def test_nobody_waits_past_the_run_time() -> None:
 def test_stop_stops_and_says_when_to_come_back(outcome: Outcome) -> None:
     found = limited(limit(60), outcome, on_limit=OnLimit.STOP)
     assert found.end is End.NEEDS_PERSON
-    assert "it ends at" in found.reason
+    assert "the limit ends at" in found.reason
 
 
 def test_stop_is_about_limits_of_the_account_and_not_about_a_busy_provider() -> None:

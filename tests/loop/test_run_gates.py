@@ -34,7 +34,7 @@ def test_a_claim_that_fails_verification_goes_on_and_the_next_prompt_says_so(run
     script = f"if [ $RALPH_ITERATION = 1 ]; then rm README.md; else echo back > README.md; fi; {DONE}"
     ran = run(script, "--verify", "cat README.md || { echo it-is-gone; exit 3; }")
     assert (ran.code, len(ran.iterations)) == (0, 2)
-    assert "verification fails" in ran.iterations[0]["next"]
+    assert "but a check fails" in ran.iterations[0]["next"]
     assert ran.prompt(1) == "Do the work.\n"
     prompt = ran.prompt(2)
     assert prompt.endswith("Do the work.\n")
@@ -69,7 +69,7 @@ def test_a_check_that_failed_before_and_still_fails_does_not_block_and_is_said(r
 def test_strict_it_blocks(run: Run) -> None:
     ran = run(DONE, "2", "--verify", "test -e never-there", "--verify-strict")
     assert (ran.code, len(ran.iterations)) == (2, 2)
-    assert "verification fails" in ran.end["reason"]
+    assert "but a check fails" in ran.end["reason"]
 
 
 def test_every_check_has_its_own_baseline(run: Run) -> None:
@@ -127,7 +127,7 @@ def test_a_rejected_claim_does_not_count_as_a_confirmation(run: Run) -> None:
 def test_a_rejected_claim_in_the_last_iteration_is_a_limit_with_the_reason(run: Run) -> None:
     ran = run(f"rm README.md; {DONE}", "1", "--verify", "test -e README.md")
     assert ran.code == 2
-    assert "verification fails" in ran.end["reason"]
+    assert "but a check fails" in ran.end["reason"]
 
 
 # -- allowed paths

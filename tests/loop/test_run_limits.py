@@ -57,7 +57,7 @@ def test_a_limit_with_a_reset_time_is_waited_out_and_counts_for_nothing(run_rtf1
     assert [m["n"] for m in ran.metas("iteration_start")] == [1, 2]
     assert [m["max"] for m in ran.metas("iteration_start")] == [1, 2]
     assert "waiting" in ran.out
-    assert "2 (1 not counted: a limit of the provider, a pause, or cut short)" in ran.out
+    assert "2 (1 not counted: provider limit, pause, or cut short)" in ran.out
 
 
 def test_a_told_pause_is_kept(run_rtf1: Run) -> None:
@@ -95,7 +95,7 @@ def test_a_quota_without_a_time_needs_a_person(run_rtf1: Run) -> None:
 def test_stop_stops(run_rtf1: Run) -> None:
     ran = run_rtf1(limited(ahead=3600), "--on-limit", "stop")
     assert (ran.code, ran.end["end"], ran.metas("wait")) == (5, "needs_person", [])
-    assert "it ends at" in ran.end["reason"]
+    assert "the limit ends at" in ran.end["reason"]
 
 
 def test_a_longer_wait_than_allowed_ends_the_run(run_rtf1: Run) -> None:
@@ -107,7 +107,7 @@ def test_a_longer_wait_than_allowed_ends_the_run(run_rtf1: Run) -> None:
 def test_the_run_time_is_not_passed_by_waiting(run_rtf1: Run) -> None:
     ran = run_rtf1(limited(ahead=3600), "--max-runtime", "60")
     assert (ran.code, ran.end["end"], ran.metas("wait")) == (2, "limit", [])
-    assert "run time of 1 m 00 s" in ran.end["reason"]
+    assert "run time limit of 1 m 00 s" in ran.end["reason"]
     assert ran.end["seconds"] < 30
 
 
@@ -146,7 +146,7 @@ def test_what_the_next_prompt_must_say_survives_a_limit(run_rtf1: Run, repo: Pat
 def test_the_calls_of_an_hour_are_kept(run: Run) -> None:
     ran = run("echo x", "3", "--max-calls-per-hour", "2", "--max-runtime", "60")
     assert (ran.code, len(ran.iterations), ran.end["end"]) == (2, 2, "limit")
-    assert "all 2 calls of an hour are used up" in ran.end["reason"]
+    assert "reached the limit of 2 calls an hour" in ran.end["reason"]
     assert "2 calls an hour" in ran.out
 
 

@@ -77,7 +77,7 @@ def test_failures_that_are_not_in_a_row_do_not(run: Run) -> None:
 def test_the_end_of_the_iterations_is_2(run: Run) -> None:
     ran = run("echo working", "2")
     assert (ran.code, len(ran.iterations), ran.end["end"]) == (2, 2, "limit")
-    assert "all 2 iterations are used up" in ran.end["reason"]
+    assert "reached the limit of 2 iterations" in ran.end["reason"]
 
 
 def test_a_silent_agent_is_empty(run: Run) -> None:

@@ -62,7 +62,7 @@ def test_the_iteration_that_was_cut_short_does_not_count(run_rtf1: Run, resume: 
     ran = resume()
     assert ran.code == 2
     assert ran.outcomes == ["ok", "crashed", "ok", "ok"]
-    assert "all 3 iterations are used up" in ran.end["reason"]
+    assert "reached the limit of 3 iterations" in ran.end["reason"]
 
 
 def test_killed_again_and_again(run_rtf1: Run, resume: Run) -> None:
@@ -91,7 +91,7 @@ def test_a_limit_that_is_reached_stays_reached_until_it_is_raised(run_rtf1: Run,
     assert run_rtf1(script, "2").code == 2
     again = resume()
     assert (again.code, len(again.iterations)) == (2, 2)
-    assert "all 2 iterations are used up: give it more to go on" in again.out
+    assert "reached the limit of 2 iterations: raise the limit to continue" in again.out
     more = resume(most="5")
     assert (more.code, len(more.iterations)) == (0, 4)
 

@@ -47,7 +47,7 @@ def test_memory_that_is_used_up_ends_the_run_with_a_sentence(repo: Path, mark: s
     limited = 160_000_000
     going = begin(repo, agent, "1", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limited, limited)))
     ran = end(going, repo)
-    assert (ran.code, ran.end["reason"]) == (1, "the memory is used up")
+    assert (ran.code, ran.end["reason"]) == (1, "out of memory")
     assert "bug" not in ran.err
     assert marked(mark) == {}
 

@@ -223,7 +223,7 @@ def execute(
                 if source.absent:
                     loop.note(NO_PROMPT)
                 for name in recovered:
-                    loop.note(f"the record of run {name}, which died, had been deleted; it is there again")
+                    loop.note(f"the record of run {name}, which died, had been deleted; it was restored")
                 for dead in take_over_dead(state):
                     loop.note(dead)
                 return loop.run()
