@@ -76,5 +76,5 @@ def test_what_a_terminal_would_show(line: str, shown: str) -> None:
 
 
 @given(st.text(st.sampled_from("ab\x1b[];0m\r\b\x07\\?Pé ")))
-def test_no_escape_is_left_whatever_comes(line: str) -> None:
+def test_no_control_character_is_left(line: str) -> None:
     assert not set(from_terminal(line)) & set("\r\b")

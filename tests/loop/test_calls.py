@@ -37,12 +37,12 @@ def test_the_hour_slides() -> None:
     assert wait.seconds == 1799
 
 
-def test_0_is_no_limit_and_keeps_nothing() -> None:
+def test_0_disables_the_limit_and_keeps_nothing() -> None:
     calls = made(0, *range(100))
     assert (calls.wait(NOW), calls.times) == (None, ())
 
 
-def test_it_does_not_grow() -> None:
+def test_old_calls_are_dropped() -> None:
     calls = Calls(5)
     for n in range(1000):
         calls = calls.called(NOW + n * 700)

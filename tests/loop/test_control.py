@@ -1,4 +1,4 @@
-"""What requests of other terminals do to a run: decisions, with real files and a real switch."""
+"""What requests from other terminals do to a run, with real files and a real switch."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def verdict(outcome: Outcome) -> Verdict:
         (Stop.AT_ONCE, True, True),
     ],
 )
-def test_a_stop_waits_for_an_iteration_only(asked: Stop | None, working: bool, now: bool) -> None:
+def test_a_stop_waits_only_for_a_running_iteration(asked: Stop | None, working: bool, now: bool) -> None:
     assert ends_now(asked, working=working) is now
 
 
-def test_a_prompt_without_notes_is_as_it_was() -> None:
+def test_notes_come_before_the_prompt() -> None:
     assert with_notes([], "do it\n") == "do it\n"
     notes = [Note("1", "  first\n"), Note("2", "second\nline")]
     assert with_notes(notes, "do it\n") == "<user-notes>\nfirst\n\nsecond\nline\n</user-notes>\n\ndo it\n"
@@ -88,7 +88,7 @@ def test_a_stop_after_the_iteration_does_not_undo_what_was_decided(requested: Re
     assert requested.control.finish(Step(None, "continuing")).end is End.STOPPED
 
 
-def test_from_then_on_it_is_due_at_once(requested: Requested) -> None:
+def test_between_iterations_a_stop_is_due_at_once(requested: Requested) -> None:
     requested.control.begin("prompt")
     requested.control.finish(Step(None, "continuing"))
     requested.requests.ask_stop(now=False)
@@ -96,7 +96,7 @@ def test_from_then_on_it_is_due_at_once(requested: Requested) -> None:
     assert (requested.switch.kind, requested.switch.urgent) == (StopKind.STOPPED, False)
 
 
-def test_now_and_at_once(requested: Requested) -> None:
+def test_a_second_stop_now_is_urgent(requested: Requested) -> None:
     requested.control.begin("prompt")
     requested.requests.ask_stop(now=True)
     requested.control.look()
@@ -106,7 +106,7 @@ def test_now_and_at_once(requested: Requested) -> None:
     assert (requested.switch.kind, requested.switch.urgent) == (StopKind.STOPPED, True)
 
 
-def test_only_a_pause_that_is_now_interrupts_the_agent(requested: Requested) -> None:
+def test_only_pause_now_interrupts_the_agent(requested: Requested) -> None:
     requested.control.begin("prompt")
     requested.requests.ask_pause(now=False)
     requested.control.look()
@@ -116,7 +116,7 @@ def test_only_a_pause_that_is_now_interrupts_the_agent(requested: Requested) -> 
     assert requested.control.interruption() == PAUSED
 
 
-def test_a_pause_lasts_until_it_is_ended_from_outside_and_is_measured(requested: Requested) -> None:
+def test_a_pause_lasts_until_resume_and_is_measured(requested: Requested) -> None:
     requested.requests.ask_pause(now=False)
     timer = threading.Timer(0.3, requested.requests.end_pause)
     timer.start()
@@ -153,7 +153,7 @@ def test_a_stop_ends_a_pause(requested: Requested) -> None:
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
-def test_only_an_iteration_that_worked_consumes_notes(requested: Requested, outcome: Outcome) -> None:
+def test_only_a_successful_iteration_consumes_notes(requested: Requested, outcome: Outcome) -> None:
     requested.requests.add_note("words")
     assert "words" in requested.control.begin("prompt")
     requested.control.finish(Step(None, ""))
@@ -164,7 +164,7 @@ def test_only_an_iteration_that_worked_consumes_notes(requested: Requested, outc
     assert requested.control.unread_notes() == ([] if worked else ["words"])
 
 
-def test_a_note_that_came_later_is_not_consumed_with_the_others(requested: Requested) -> None:
+def test_a_note_that_arrives_later_is_not_consumed(requested: Requested) -> None:
     requested.requests.add_note("first")
     requested.control.begin("prompt")
     requested.requests.add_note("second")
@@ -174,7 +174,7 @@ def test_a_note_that_came_later_is_not_consumed_with_the_others(requested: Reque
     assert [note.text for note in requested.requests.notes()] == ["second"]
 
 
-def test_a_note_that_was_dropped_while_it_was_worked_on_is_not_reported_as_read(requested: Requested) -> None:
+def test_a_note_that_is_dropped_during_an_iteration_is_not_reported_as_read(requested: Requested) -> None:
     requested.requests.add_note("first")
     requested.control.begin("prompt")
     requested.requests.drop([note.name for note in requested.requests.notes()])

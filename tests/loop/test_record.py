@@ -66,7 +66,7 @@ def test_output_that_looks_like_rtf1_is_noticed(tmp_path: Path) -> None:
     assert recording.recorder.looks_like_rtf1
 
 
-def test_finished_is_after_the_agents_own_last_word(tmp_path: Path) -> None:
+def test_an_agent_is_finished_after_its_result(tmp_path: Path) -> None:
     recording = Recording(tmp_path, "rtf1")
     assert not recording.recorder.finished()
     recording.recorder.stdout(b"@@RALPH@@ " + encode(meta.result(ok=True)) + b"\n")
@@ -81,13 +81,13 @@ def test_finished_is_after_the_agents_own_last_word(tmp_path: Path) -> None:
         (meta.error("try again", meta.ErrorClass.OVERLOADED), False),
     ],
 )
-def test_a_login_that_is_asked_for_is_a_last_word(tmp_path: Path, event: TranscriptEvent, finished: bool) -> None:
+def test_an_agent_that_asks_for_a_login_is_finished(tmp_path: Path, event: TranscriptEvent, finished: bool) -> None:
     recording = Recording(tmp_path, "rtf1")
     recording.recorder.stdout(b"@@RALPH@@ " + encode(event) + b"\n")
     assert recording.recorder.finished() is finished
 
 
-def test_on_a_terminal_lines_are_cleaned_and_the_raw_file_is_not(tmp_path: Path) -> None:
+def test_terminal_output_is_cleaned_but_the_raw_file_is_not(tmp_path: Path) -> None:
     recording = Recording(tmp_path, pty=True)
     recording.recorder.stdout(b"\x1b[32mgreen\x1b[0m\r\n")
     recording.recorder.finish()

@@ -90,7 +90,7 @@ def test_a_session_outlives_a_busy_provider() -> None:
         ("", None),
     ],
 )
-def test_an_id_is_found_in_the_raw_output_in_the_order_of_the_chain(
+def test_session_ids_in_the_raw_output_have_an_order_of_preference(
     tmp_path: Path, lines: str, found: str | None
 ) -> None:
     (tmp_path / "raw").write_text(lines)
@@ -117,7 +117,7 @@ def codex(repo: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
     return repo / "calls"
 
 
-def test_a_loop_resumes_only_when_asked(ralph: Callable[..., CompletedProcess[str]], codex: Path) -> None:
+def test_a_loop_resumes_sessions_only_on_request(ralph: Callable[..., CompletedProcess[str]], codex: Path) -> None:
     ralph("run", "--agent", "codex", "2")
     fresh = codex.read_text().splitlines()
     assert len(fresh) == 2

@@ -79,7 +79,8 @@ class RunCosts(msgspec.Struct, frozen=True, omit_defaults=True):
             *(["reported by the agent"] if self.reported else []),
             *(["by price table"] if self.by_prices else []),
         ]
-        gaps = f"; unknown in {self.unknown} of {iterations} iterations" if self.unknown else ""
+        total = "1 iteration" if iterations == 1 else f"{iterations} iterations"
+        gaps = f"; unknown in {self.unknown} of {total}" if self.unknown else ""
         return f"${usd:.4f} ({' and '.join(how)}{gaps})"
 
     def facts(self, usd: float | None) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from ralph.transcripts.events import (
 )
 from ralph.transcripts.meta import ErrorClass, Kind
 
-_TAIL = 2000
 #: In the year 5138. A later time is a mistake.
 _LATEST = 1e11
 #: A longer name is not a real one.
@@ -93,7 +92,6 @@ class Observation:
         self.reported = Usage()
         self.message: SignalReader = FinalMessage(markers) if isinstance(markers, Markers) else markers
         self.spoke = False
-        self.last_words = ""
         self._answer = 0  # checksum of the words since the last event of another kind, however they were split
         self._new_answer = False
         self.plan = ""
@@ -110,7 +108,6 @@ class Observation:
         self.result: dict[str, Any] | None = None
         self.resets_at: float | None = None
         self.retry_after: float | None = None
-        self.parse_errors = 0
         #: the CLI's own retry, until anything follows it
         self.retrying: dict[str, Any] | None = None
 
@@ -169,8 +166,6 @@ class Observation:
         if self._new_answer:
             self._answer, self._new_answer = 0, False
         self._answer = zlib.crc32("".join(spoken).encode("utf-8", "surrogatepass"), self._answer)
-        last = spoken[-1]
-        self.last_words = last if len(last) <= _TAIL else last[-_TAIL:]
 
     def _other_text(self, event: Text) -> None:
         if event.tag is Tag.THINK:
@@ -237,5 +232,3 @@ class Observation:
                 resets, after = fields.get("resets_at"), fields.get("retry_after")
                 self.resets_at = float(resets) if _is_time(resets) else self.resets_at
                 self.retry_after = float(after) if _is_time(after) else self.retry_after
-            case Kind.PARSE_ERROR:
-                self.parse_errors += 1
