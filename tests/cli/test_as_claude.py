@@ -182,7 +182,7 @@ def test_a_wrong_sandbox_is_refused(
     [
         (writes(*TRANSCRIPT, code=7), 7, "exited with code 7"),
         (writes({"type": "turn.failed", "error": {"message": BROKE}}), 1, BROKE),
-        ("exit 0", 1, "without a word"),
+        ("exit 0", 1, "without an answer"),
         ("echo 'no such flag' >&2; exit 2", 2, "exited with code 2"),
         ("kill -9 $$", 137, "SIGKILL"),
     ],

@@ -159,7 +159,7 @@ def _agent_lines(agent: AgentCheck) -> list[str]:
 
 
 def _live_lines(answer: Live) -> list[str]:
-    from ralph.loop.report import describe_usage
+    from ralph.loop.describe import describe_usage
     from ralph.transcripts.events import Usage
 
     usage = "none" if answer.usage is None else describe_usage(Usage(**answer.usage))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ralph.launching.launch import Launch
     from ralph.launching.prompt import PromptSource
     from ralph.loop.resume import Past
-    from ralph.ui.screen import Screen
+    from ralph.loop.screen import Screen
 
 
 def execute(
@@ -85,7 +85,7 @@ def execute(
                     loop.note(f"the record of run {name}, which died, had been deleted; it was restored")
                 for dead in take_over_dead(state):
                     loop.note(dead)
-                return loop.go()
+                return loop.run()
         finally:
             screen.close()
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from ralph.config.layers import Resolved
     from ralph.launching.launch import Launch
+    from ralph.loop.screen import Screen, Status
     from ralph.planning.settle import Settled
     from ralph.transcripts.events import TranscriptEvent
-    from ralph.ui.screen import Screen, Status
 
     Run = Callable[[Launch, PromptSource, Screen], int]
 
