@@ -13,7 +13,8 @@ import pytest
 
 from processes import alive, eventually, read_pid
 from ralph.runners import keeper as keeper_module
-from ralph.runners.keeper import Channel, descendants
+from ralph.runners.channel import Channel
+from ralph.runners.tree import descendants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

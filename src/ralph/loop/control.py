@@ -73,7 +73,7 @@ class Control:
         self._given: list[Note] = []
         #: seconds
         self.paused = 0.0
-        switch.look = self.look
+        switch.on_check(self.look)
 
     # -- seeing
 
