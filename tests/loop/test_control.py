@@ -43,7 +43,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    with StopSwitch(Requests(RunPaths(tmp_path)).make()) as switch:
+    with StopSwitch(Requests(RunPaths(tmp_path)).prepare()) as switch:
         yield Desk(tmp_path, switch)
 
 
@@ -177,7 +177,7 @@ def test_a_note_that_came_later_is_not_consumed_with_the_others(desk: Desk) -> N
 def test_a_note_that_was_dropped_while_it_was_worked_on_is_not_told_as_read(desk: Desk) -> None:
     desk.requests.add_note("first")
     desk.control.begin("prompt")
-    desk.requests.drop([note.name for note in desk.requests.notes()])
+    desk.requests.drop_notes([note.name for note in desk.requests.notes()])
     desk.control.finish(Step(None, ""))
     desk.control.consumed(verdict(Outcome.OK))
     assert desk.states("steer") == ["arrived", "dropped"]

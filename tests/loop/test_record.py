@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ralph.agents import adapters as registry
-from ralph.journal.writer import Appender
+from ralph.journal.appender import Appender
 from ralph.judging.observe import Observation
 from ralph.judging.signals import Markers
 from ralph.loop.limits import Limits

@@ -110,7 +110,7 @@ def test_no_field_of_any_type_breaks_a_command(ralph: Ralph, repo: Path) -> None
     for number, odd in enumerate(ODD):
         events = [meta(kind, **dict.fromkeys(FIELDS, odd)) for kind in KINDS]
         events.append({"type": "tool_end", "tool": {"id": EVIL, "status": "ok", "duration_ms": 10**40}})
-        facts = {"started": odd, "agent": odd, "origins": odd, "settings": odd, "config": odd, "seal": odd}
+        facts = {"started": odd, "agent": odd, "origins": odd, "settings": odd, "config": odd, "signature": odd}
         fake(repo, facts, events, f"2026010{number}-000000-000aa")
     fake(repo, "[" * 100_000, [], "20260120-000000-000aa")
     fake(repo, "[1]", [], "20260121-000000-000aa")

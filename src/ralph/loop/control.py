@@ -78,7 +78,7 @@ class Control:
     # -- seeing
 
     def look(self) -> None:
-        if self._requests.gone():
+        if self._requests.is_deleted():
             return  # somebody has deleted the run's folder: nobody has called anything off
         stop, self._stop = self._stop, self._requests.stop()
         if self._stop is not None and self._stop is not stop and self._working:
@@ -105,7 +105,7 @@ class Control:
 
     def put_back(self) -> None:
         """After the run's folder was deleted: what had been asked, as far as it was seen."""
-        self._requests.put_back(self._stop, self._pause, list(self._waiting.values()))
+        self._requests.restore(self._stop, self._pause, list(self._waiting.values()))
 
     @property
     def pausing(self) -> bool:
@@ -146,7 +146,7 @@ class Control:
             del self._waiting[note.name]
         if read:  # in this order: after a crash in between, a note is read twice rather than never
             self._emit([report.steer("read", note.text) for note in read])
-            self._requests.drop([note.name for note in read])
+            self._requests.drop_notes([note.name for note in read])
 
     def left(self) -> list[str]:
         """Notes that no iteration has worked on."""

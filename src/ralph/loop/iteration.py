@@ -151,7 +151,7 @@ class Iterations:
 
     def _put_back(self) -> None:
         """The record of the run, if the agent or a check has deleted it with all that git does not know."""
-        if self._journal.put_back():
+        if self._journal.restore():
             self._control.put_back()
             self._announcer.note(PUT_BACK)
 

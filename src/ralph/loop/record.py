@@ -16,7 +16,7 @@ from ralph.transcripts.rtf1 import SENTINEL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ralph.journal.writer import Appender
+    from ralph.journal.appender import Appender
     from ralph.loop.limits import Limits
     from ralph.transcripts.events import TranscriptEvent, Usage
     from ralph.transcripts.safe import SafeAdapter

@@ -271,7 +271,7 @@ class Loop:
 
     def _end(self, step: Step) -> int:
         assert step.end is not None
-        if self.journal.put_back():
+        if self.journal.restore():
             self.note(PUT_BACK)
         changes = (
             progress.compare(self.gates.first, progress.take(self.launch.workdir))

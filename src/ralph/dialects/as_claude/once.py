@@ -14,7 +14,7 @@ import msgspec
 from ralph.agents import adapters as registry
 from ralph.dialects.as_claude import writer
 from ralph.dialects.as_claude.flags import Format
-from ralph.journal.writer import Appender
+from ralph.journal.appender import Appender
 from ralph.judging.judge import Outcome, Verdict, judge
 from ralph.judging.observe import Observation
 from ralph.judging.signals import Markers
