@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ralph.config.convert import split
 from ralph.config.settings import BY_NAME
-from ralph.masking.known import matches
+from ralph.masking.credentials import matches
 from ralph.trust import items as trust
 
 if TYPE_CHECKING:

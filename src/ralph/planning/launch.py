@@ -11,7 +11,7 @@ from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation
 from ralph.config.settings import Settings, Signals
 from ralph.errors import UsageError
 from ralph.judging.prices import Prices
-from ralph.masking.known import looks_like_credential
+from ralph.masking.credentials import looks_like_credential
 from ralph.planning.launcher import CommandLine, Launcher, SessionMode
 
 if TYPE_CHECKING:
