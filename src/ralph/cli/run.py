@@ -184,8 +184,8 @@ def execute(
     from ralph.system import git
     from ralph.trust import items as trust
     from ralph.ui.ask import asker
+    from ralph.ui.choose import choose, create
     from ralph.ui.guard import GuardedScreen
-    from ralph.ui.screen import choose, create
 
     settings = launch.settings
     trust.require(trust.items(launch.resolved, launch.workdir))
@@ -204,7 +204,7 @@ def execute(
             lock.claim(run_id)
         known = _known(past, journal) if past else None
         journal.write_run(_facts(launch, source, run_id, past, config_file), sign=shown is None)
-        screen = GuardedScreen(shown or create(settings.ui, hurried=True), lambda: stop.kind is not None)
+        screen = GuardedScreen(shown or create(settings.ui, may_skip=True), lambda: stop.kind is not None)
         live = choose(settings.ui) == "rich"
         try:
             locks = (lock.fileno(), journal.lock.fileno())

@@ -20,7 +20,7 @@ from ralph.judging.prices import Prices, package_installed
 from ralph.system import git as ask_git
 from ralph.system.programs import which
 from ralph.trust import items as trust
-from ralph.ui.screen import choose
+from ralph.ui.choose import choose
 
 if TYPE_CHECKING:
     from pathlib import Path
