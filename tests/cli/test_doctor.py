@@ -95,9 +95,9 @@ def test_the_argv_is_the_one_of_a_run(ralph: Ralph, tools: Path) -> None:
     ("version", "version_status", "shown"),
     [
         ("0.166.9", "tested", "0.166.9, tested"),
-        ("0.999.0", "newer", "newer than those tested (0.50.0 … 0.166.0)"),
-        ("0.90.0", "between", "between those tested"),
-        ("0.20.0", "too_old", "too old: at least 0.50 is needed"),
+        ("0.999.0", "newer", "newer than the tested versions (0.50.0 … 0.166.0)"),
+        ("0.90.0", "between", "between tested versions"),
+        ("0.20.0", "too_old", "too old: 0.50 or later is needed"),
     ],
 )
 def test_a_version_is_compared_with_those_tested(
@@ -162,7 +162,7 @@ def test_an_agent_that_does_not_answer_is_said_to(ralph: Ralph, tools: Path) -> 
     path = install(tools, "codex", "x")
     path.write_text("#!/bin/sh\nexit 3\n")
     done = ralph("doctor")
-    assert "codex (OpenAI Codex) does not answer when asked for its version" in done.stdout
+    assert "codex (OpenAI Codex) does not print its version" in done.stdout
     assert done.returncode == 1
 
 
@@ -281,7 +281,7 @@ def test_a_state_folder_that_is_a_file_is_a_problem(ralph: Ralph, tools: Path, r
     (repo / ".ralph").write_text("")
     done = ralph("doctor")
     assert done.returncode == 1
-    assert f"{repo}/.ralph cannot be written" in done.stdout
+    assert f"{repo}/.ralph is not writable" in done.stdout
 
 
 def test_prices_are_told(ralph: Ralph, tools: Path, repo: Path) -> None:

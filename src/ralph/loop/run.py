@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ralph.errors import SCARCE, RalphError
+from ralph.errors import OUT_OF_RESOURCES, RalphError
 from ralph.journal.requests import Requests
 from ralph.judging.judge import Outcome
 from ralph.judging.observe import add_usage
@@ -128,7 +128,7 @@ class Loop:
         except MemoryError:
             step = Step(End.FAILED, "the memory is used up")
         except OSError as error:
-            if error.errno not in SCARCE:
+            if error.errno not in OUT_OF_RESOURCES:
                 raise
             step = Step(End.FAILED, f"the system gives no more: {error.strerror}")
         return self._end(step)

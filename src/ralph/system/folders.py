@@ -1,4 +1,4 @@
-"""Where the user's own files lie."""
+"""Where the user's own files are."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from pathlib import Path
 
 def user_config_dir() -> Path:
     base = os.environ.get("XDG_CONFIG_HOME")
-    # expanduser, not Path.home(): a user without a home is no reason to fail
+    # expanduser, not Path.home(): must not fail for a user without a home
     return (Path(base) if base else Path(os.path.expanduser("~/.config"))) / "ralph"  # noqa: PTH111
