@@ -44,7 +44,7 @@ _KILL_WAIT = 5.0
 
 
 class Keeper:
-    """Runs one command at a time, as told over the channel."""
+    """Runs one command at a time, as requested over the channel."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel

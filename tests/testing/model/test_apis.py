@@ -21,7 +21,7 @@ SHELL = {"type": "object", "properties": {"command": {"type": "string"}}, "requi
 TIMEOUT = 10
 
 
-@dataclass
+@dataclass(frozen=True)
 class Answer:
     """An answer in one form for all APIs."""
 
@@ -58,17 +58,14 @@ def anthropic(url: str, prompt: str, results: int, stream: bool, tools: bool) ->
         blocks = message["content"]
     else:
         blocks, message = _anthropic_stream(events(data))
-    answer = Answer(input=message["usage"]["input_tokens"] + message["usage"]["cache_read_input_tokens"])
-    answer.output = message["usage"]["output_tokens"]
-    for block in blocks:
-        match block["type"]:
-            case "text":
-                answer.text += block["text"]
-            case "thinking":
-                answer.thinking += block["thinking"]
-            case "tool_use":
-                answer.calls.append((block["name"], block["input"]))
-    return answer
+    usage = message["usage"]
+    return Answer(
+        "".join(block["text"] for block in blocks if block["type"] == "text"),
+        "".join(block["thinking"] for block in blocks if block["type"] == "thinking"),
+        [(block["name"], block["input"]) for block in blocks if block["type"] == "tool_use"],
+        usage["input_tokens"] + usage["cache_read_input_tokens"],
+        usage["output_tokens"],
+    )
 
 
 def _anthropic_stream(stream: list[Json]) -> tuple[list[Json], Json]:
@@ -100,26 +97,29 @@ def chat(url: str, prompt: str, results: int, stream: bool, tools: bool) -> Answ
     if tools:
         body["tools"] = [{"type": "function", "function": {"name": "bash", "parameters": SHELL}}]
     data = post(f"{url}/v1/chat/completions", body)
-    answer = Answer()
     if stream:
         chunks = events(data)
         assert data.endswith(b"data: [DONE]\n\n")
         deltas = [c["choices"][0]["delta"] for c in chunks if c["choices"]]
-        usage = chunks[-1]["usage"]
-        answer.text = "".join(d.get("content") or "" for d in deltas)
-        answer.thinking = "".join(d.get("reasoning_content") or "" for d in deltas)
-        calls = [c for d in deltas for c in d.get("tool_calls", ())]
-        for index in sorted({c["index"] for c in calls}):
-            own = [c["function"] for c in calls if c["index"] == index]
-            answer.calls.append((own[0]["name"], json.loads("".join(f["arguments"] for f in own))))
+        text = "".join(d.get("content") or "" for d in deltas)
+        thinking = "".join(d.get("reasoning_content") or "" for d in deltas)
+        calls, usage = _chat_calls(deltas), chunks[-1]["usage"]
     else:
         whole = json.loads(data)
         message, usage = whole["choices"][0]["message"], whole["usage"]
-        answer.text, answer.thinking = message["content"], message.get("reasoning_content", "")
+        text, thinking = message["content"], message.get("reasoning_content", "")
         functions = [c["function"] for c in message.get("tool_calls", ())]
-        answer.calls = [(f["name"], json.loads(f["arguments"])) for f in functions]
-    answer.input, answer.output = usage["prompt_tokens"], usage["completion_tokens"]
-    return answer
+        calls = [(f["name"], json.loads(f["arguments"])) for f in functions]
+    return Answer(text, thinking, calls, usage["prompt_tokens"], usage["completion_tokens"])
+
+
+def _chat_calls(deltas: list[Json]) -> list[tuple[str, Json]]:
+    pieces = [c for d in deltas for c in d.get("tool_calls", ())]
+    calls = []
+    for index in sorted({c["index"] for c in pieces}):
+        own = [c["function"] for c in pieces if c["index"] == index]
+        calls.append((own[0]["name"], json.loads("".join(f["arguments"] for f in own))))
+    return calls
 
 
 def responses(url: str, prompt: str, results: int, stream: bool, tools: bool) -> Answer:
@@ -144,16 +144,14 @@ def responses(url: str, prompt: str, results: int, stream: bool, tools: bool) ->
     else:
         whole = json.loads(data)
     assert whole["status"] == "completed"
-    answer = Answer(input=whole["usage"]["input_tokens"], output=whole["usage"]["output_tokens"])
-    for item in whole["output"]:
-        match item["type"]:
-            case "message":
-                answer.text += item["content"][0]["text"]
-            case "reasoning":
-                answer.thinking += item["summary"][0]["text"]
-            case "function_call":
-                answer.calls.append((item["name"], json.loads(item["arguments"])))
-    return answer
+    items = whole["output"]
+    return Answer(
+        "".join(i["content"][0]["text"] for i in items if i["type"] == "message"),
+        "".join(i["summary"][0]["text"] for i in items if i["type"] == "reasoning"),
+        [(i["name"], json.loads(i["arguments"])) for i in items if i["type"] == "function_call"],
+        whole["usage"]["input_tokens"],
+        whole["usage"]["output_tokens"],
+    )
 
 
 def gemini(url: str, prompt: str, results: int, stream: bool, tools: bool) -> Answer:
@@ -170,15 +168,14 @@ def gemini(url: str, prompt: str, results: int, stream: bool, tools: bool) -> An
     parts = events(data) if stream else [json.loads(data)]
     assert parts[-1]["candidates"][0]["finishReason"] == "STOP"
     usage = parts[-1]["usageMetadata"]
-    answer = Answer(input=usage["promptTokenCount"], output=usage["totalTokenCount"] - usage["promptTokenCount"])
-    for part in (p for whole in parts for p in whole["candidates"][0]["content"]["parts"]):
-        if part.get("thought"):
-            answer.thinking += part["text"]
-        elif "functionCall" in part:
-            answer.calls.append((part["functionCall"]["name"], part["functionCall"]["args"]))
-        else:
-            answer.text += part["text"]
-    return answer
+    content = [part for whole in parts for part in whole["candidates"][0]["content"]["parts"]]
+    return Answer(
+        "".join(part["text"] for part in content if "text" in part and not part.get("thought")),
+        "".join(part["text"] for part in content if part.get("thought")),
+        [(part["functionCall"]["name"], part["functionCall"]["args"]) for part in content if "functionCall" in part],
+        usage["promptTokenCount"],
+        usage["totalTokenCount"] - usage["promptTokenCount"],
+    )
 
 
 APIS: list[Callable[[str, str, int, bool, bool], Answer]] = [anthropic, chat, responses, gemini]
