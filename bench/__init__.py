@@ -1,1 +1,1 @@
-"""The benchmarks: how fast ralph is, as ratios to something measured in the same run on the same machine."""
+"""The benchmarks: how fast ralph is, compared with something measured in the same run on the same machine."""

@@ -22,21 +22,21 @@ _ALL = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measures ralph against simple things.")
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Compares ralph with simple tools.")
     parser.add_argument("which", nargs="*", metavar="a…h", help="only these [default: all]")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, in well under a minute")
-    parser.add_argument("--only", default="", metavar="TEXT", help="of f, the rows whose names hold this")
+    parser.add_argument("--only", default="", metavar="TEXT", help="for f: only rows whose names contain this")
     options = parser.parse_args()
     unknown = [name for name in options.which if name not in _ALL]
     if unknown:
-        parser.error(f"there is no benchmark {', '.join(unknown)}; there are: {', '.join(_ALL)}")
+        parser.error(f"unknown benchmark {', '.join(unknown)}; choose from {', '.join(_ALL)}")
     rows = []
     for name in options.which or _ALL:
         sys.stderr.write(f"measuring {name} …\n")
         measure = partial(adapters.measure, only=options.only) if name == "f" else _ALL[name]
         rows += measure(quick=options.quick)
     print(render(rows))
-    print(f"\n{machine()}{'; quick: smaller sizes than the aims are meant for' if options.quick else ''}")
+    print(f"\n{machine()}{'; quick: smaller sizes than the aims are for' if options.quick else ''}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""(f) Transcript adapters: how much of each format they read a second."""
+"""(f) Transcript adapters: how many bytes of each format they read per second."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from ralph.transcripts.events import TranscriptEvent
 
-#: In MB/s. Agents print kilobytes a second; this keeps twenty loops on one machine cheap.
+#: In MB/s. Agents print kilobytes per second; this keeps twenty loops on one machine cheap.
 _FLOOR = 20.0
-#: For Codex's transcript for people, whose lines have to be read in their context.
+#: For Codex's text output, whose lines have to be read in context.
 _TEXT_FLOOR = 8.0
-#: Lines that are timed at once: few enough that some round has the machine to itself.
+#: Lines that are timed together: few, so that at least one round is undisturbed by other processes.
 _CHUNK = 500
 
 
@@ -44,7 +44,7 @@ def _row(session: Session, lines: list[str], rounds: int) -> Row:
     megabytes = sum(len(line.encode()) + 1 for line in lines) / MB
     gc.collect()
     gc.set_threshold(50_000)  # as in a run
-    gc.freeze()  # otherwise the search for cycles would go through the material again and again
+    gc.freeze()  # otherwise each garbage collection would scan the test data
     starts = range(0, len(lines), _CHUNK)
     ours, bare = [float("inf")] * len(starts), [float("inf")] * len(starts)
     for _ in range(rounds):
@@ -55,7 +55,7 @@ def _row(session: Session, lines: list[str], rounds: int) -> Row:
             if session.json:
                 bare[number] = min(bare[number], _seconds(_decode, part))
     gc.unfreeze()
-    # The fastest round of each chunk: whatever else the machine does makes it slower, never faster.
+    # The fastest round of each chunk: other processes can only make it slower.
     speed = megabytes / sum(ours)
     floor = _TEXT_FLOOR if (session.adapter, session.json) == ("codex", False) else _FLOOR
     note = f"{len(lines):,} lines of {megabytes * MB / len(lines):.0f} bytes"
@@ -67,7 +67,7 @@ def _row(session: Session, lines: list[str], rounds: int) -> Row:
 
 
 def _feeder(session: Session) -> Callable[[list[str]], list[TranscriptEvent]]:
-    """As in a run: many lines at once, and guarded."""
+    """Feeds lines as a run does: many at once, through the safe adapter."""
     adapter = SafeAdapter(adapters.create(session.adapter))
     return adapter.feed_stderr_lines if session.stderr else adapter.feed_lines
 

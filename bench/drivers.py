@@ -1,4 +1,4 @@
-"""(h) Platform drivers: what hosting one costs over sourcing it and running its command bare."""
+"""(h) Platform drivers: the cost of hosting one, compared with sourcing it and running its command directly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _EXTRA_MS = 100.0
-#: Each line waits for its answer, so that it is shown at once; no model writes a tenth of this.
+#: Each line waits for its answer, so that it is shown at once. No model writes a tenth of this.
 _MB_PER_SECOND = 1.0
 
 _DRIVER = """
@@ -43,7 +43,7 @@ def measure(*, quick: bool) -> list[Row]:
 
 
 def _overhead(root: Path, count: int) -> Row:
-    """It never says the same twice, or ralph would call it stuck."""
+    """The agent never prints the same text twice, or ralph would call it stuck."""
     _driver(root, 'bash -c "echo hello \\$EPOCHREALTIME"')
     bare = _bare(root, count)
     ours = _run(root, str(count))
@@ -60,7 +60,7 @@ def _overhead(root: Path, count: int) -> Row:
 
 
 def _throughput(root: Path, size: int) -> Row:
-    """JSON lines of an agent that nobody knows, through its driver's own filter."""
+    """JSON lines of an unknown agent through its driver's own filter."""
     line = '{"type":"text","text":"%s"}\n' % ("all work and no play " * 10)
     output = root / "output.jsonl"
     output.write_text(line * (size // len(line)))
@@ -88,7 +88,7 @@ def _driver(root: Path, command: str) -> None:
 
 
 def _bare(root: Path, count: int) -> float:
-    """What the convention's own loop does for an iteration."""
+    """Does what the convention's own loop does in an iteration."""
     before = time.perf_counter()
     for _ in range(count):
         subprocess.run(

@@ -1,4 +1,4 @@
-"""(b) What an iteration costs when the agent does nothing, against starting the same command without ralph."""
+"""(b) The cost of an iteration when the agent does nothing, compared with starting the command without ralph."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def measure(*, quick: bool) -> list[Row]:
             stdout=root / "screen",
             expect=LIMIT_REACHED,
         )
-        bare = (bare + _bare(root, program, count)) / 2  # before and after: the machine may have changed its mood
+        bare = (bare + _bare(root, program, count)) / 2  # before and after: the load of the machine may have changed
     each, spawn = ours / count * 1000, bare / count * 1000
     aim = _FACTOR * spawn + _EXTRA_MS
     what = f"{count} iterations of `true`, in a git repository,"
@@ -48,7 +48,7 @@ def measure(*, quick: bool) -> list[Row]:
 
 
 def _bare(root: Path, program: str, count: int) -> float:
-    """The same command with the same prompt on its stdin."""
+    """Runs the same command with the same prompt on its stdin."""
     prompt = (root / "repo" / "PROMPT.md").read_bytes()
     env = environment(root)
     before = time.perf_counter()

@@ -1,4 +1,4 @@
-"""(e) From the moment an agent writes a line to the moment a reader of ralph's screen has it."""
+"""(e) The time from when an agent writes a line until a reader of ralph's output can read it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _checked(delays: list[float], code: int) -> list[float]:
 
 
 def _read(fd: int) -> list[float]:
-    """How old each line was when it could be read. A later repetition (the report at the end) is not a line."""
+    """How old each line was when it could be read. Repetitions in the report at the end do not count."""
     delays: list[float] = []
     seen: set[bytes] = set()
     held = b""

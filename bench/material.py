@@ -1,4 +1,4 @@
-"""RTF1 as an agent would print it, made the same way each time."""
+"""Generates RTF1 as an agent would print it, the same each time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WORDS = _SAMPLE.split()
 
 
 def write(path: Path, json_only: Path, size: int) -> int:
-    """About `size` bytes of RTF1, and in another file the same events as bare JSON; gives the number of lines."""
+    """Writes about `size` bytes of RTF1, and the same events as bare JSON. Returns the number of lines."""
     rng = random.Random(20260101)
     sentinel = SENTINEL.encode()
     written = lines = 0
@@ -53,9 +53,9 @@ def write(path: Path, json_only: Path, size: int) -> int:
 
 
 def _endless(rng: random.Random) -> Iterator[TranscriptEvent]:
-    """Turns: some thinking, some words, a few tools with output of mixed lengths, a usage line.
+    """Turns: some thinking, some text, a few tools with output of mixed lengths, a usage line.
 
-    Lengths follow recordings of real agents: a median of a few hundred bytes a line, with a long tail.
+    Lengths follow recordings of real agents: a median of a few hundred bytes per line, with a long tail.
     """
     number = 0
     while True:
@@ -79,6 +79,6 @@ def _words(rng: random.Random, count: int) -> str:
 
 
 def _output(rng: random.Random) -> str:
-    """One line mostly, sometimes a screenful, now and then a whole file."""
+    """Mostly one line, sometimes a screenful, rarely a whole file."""
     lines = rng.choices((1, rng.randint(2, 8), rng.randint(20, 60)), (70, 25, 5))[0]
     return "\n".join("    " * rng.randrange(3) + _words(rng, rng.randint(3, 14)) for _ in range(lines))

@@ -1,4 +1,4 @@
-"""Timing processes, and places to run them in."""
+"""Timing processes, and temporary folders to run them in."""
 
 from __future__ import annotations
 
@@ -17,33 +17,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 MB = 1_000_000
-#: Nothing here takes that long; a hang ends as an error instead of a night.
+#: In seconds. Nothing here takes that long, so a longer run hangs.
 LIMIT = 900.0
-#: All iterations used up: what a run of an agent that never says that it is done ends with.
+#: The exit code of a run that used all its iterations.
 LIMIT_REACHED = 2
 
 
 def ralph(*arguments: str) -> list[str]:
-    """The installed command beside this interpreter, started as a user starts it."""
+    """The installed command beside this interpreter, as a user would run it."""
     return [str(Path(sys.executable).with_name("ralph")), *arguments]
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Without the settings of whoever runs the benchmarks.
+    """The environment without the user's own settings.
 
-    Python's are among them: with PYTHONDONTWRITEBYTECODE every start would compile ralph anew, which no installed
-    ralph does.
+    This includes Python's: with PYTHONDONTWRITEBYTECODE, every start would compile ralph again.
     """
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("RALPH_", "GIT_", "XDG_", "AGENT_", "PYTHON"))}
     own = {"HOME": str(home), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    # The benchmarks' own ralph.yml names commands; and an agent that does nothing, again and again, is what b measures.
+    # The benchmarks' ralph.yml contains commands, and b measures an agent that does nothing over and over.
     never = {f"RALPH_{name}": "0" for name in ("STUCK_AFTER", "SAME_ERROR_AFTER", "SAME_ANSWER_AFTER")}
     return kept | own | never | {"RALPH_TRUST": "1"}
 
 
 @contextlib.contextmanager
 def workspace() -> Iterator[Path]:
-    """A temporary folder with a small git repository `repo` in it; all of it is removed at the end."""
+    """A temporary folder with a small git repository `repo`. Everything is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="ralph-bench-") as name:
         root = Path(name)
         repo = root / "repo"
@@ -58,8 +57,8 @@ def workspace() -> Iterator[Path]:
 
 
 def custom_agent(repo: Path, program: str, arguments: Sequence[str] = ()) -> None:
-    """A ralph.yml with this program as the agent, started without a shell."""
-    quoted = json.dumps(program), json.dumps(list(arguments))  # JSON is YAML, and quotes whatever a path holds
+    """Writes a ralph.yml with this program as the agent, started without a shell."""
+    quoted = json.dumps(program), json.dumps(list(arguments))  # JSON is YAML, and it quotes any path
     (repo / "ralph.yml").write_text("agent: custom\nprompt_mode: stdin\ncommand: {}\nargs: {}\n".format(*quoted))
 
 
@@ -72,7 +71,7 @@ def run_timed(
     stdout: Path | None = None,
     expect: int = 0,
 ) -> float:
-    """Wall seconds of one process; another exit code than the expected one is an error."""
+    """Runs a process and returns its wall time in seconds. An unexpected exit code is an error."""
     with open(stdin or os.devnull, "rb") as source, open(stdout or os.devnull, "wb") as target:
         before = time.perf_counter()
         done = subprocess.run(
@@ -85,7 +84,7 @@ def run_timed(
 
 
 def ratio(values: Sequence[float], base: Sequence[float]) -> float:
-    """Of medians. Both lists come from alternating runs, so a slow moment of the machine hits both."""
+    """The ratio of the medians. The runs alternate, so a slow moment of the machine affects both."""
     return statistics.median(values) / statistics.median(base)
 
 

@@ -1,4 +1,4 @@
-"""(d) The peak memory of the ralph process itself, for much output and for ten times as much."""
+"""(d) The peak memory of the ralph process for a large output, and for ten times as much."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def measure(*, quick: bool) -> list[Row]:
         Row("d", f"peak memory with {size * _TIMES // MB} MB of output", f"{large:.1f} MB", aim, large < _AIM_MB),
         Row(
             "d",
-            "the one against the other",
+            "the second compared with the first",
             f"{large / small:.2f} ×",
             f"within {_AIM_SPREAD:.0%}",
             spread <= _AIM_SPREAD,
@@ -42,7 +42,7 @@ def measure(*, quick: bool) -> list[Row]:
 
 
 def _peak(root: Path, files: list[str]) -> float:
-    """Megabytes. The high-water mark only rises, so the last look before the end is the peak."""
+    """In megabytes. The high-water mark only rises, so the last value before the end is the peak."""
     repo = root / "repo"
     custom_agent(repo, shutil.which("cat") or "/bin/cat", files)
     argv = ralph("run", "1", "--transcript", "rtf1", "--ui", "plain")

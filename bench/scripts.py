@@ -1,4 +1,4 @@
-"""(g) Agent scripts: what hosting one costs over running it bare, and whether its output comes as fast as any other."""
+"""(g) Agent scripts: the cost of hosting one, compared with running it directly, and the speed of its output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _EXTRA_MS = 100.0
 _FACTOR = 1.25
 
-#: As people write them, one jq a line in the filter; the response is one line, found without any.
+#: As people write them, with one jq per line in the filter. The response is one line, found without jq.
 _SCRIPT = """
 AGENT_CLI=cat
 agent_invoke() { cat "OUTPUT"; }
@@ -40,9 +40,9 @@ def measure(*, quick: bool) -> list[Row]:
 
 
 def _overhead(root: Path, count: int) -> list[Row]:
-    """A short agent whose filter shows each line as it is, so that jq's time is in neither figure.
+    """A short agent whose filter passes each line on, so that jq's time is in neither figure.
 
-    It never says the same twice, or ralph would call it stuck.
+    It never prints the same text twice, or ralph would call it stuck.
     """
     own = 'agent_invoke() { echo "hello $EPOCHREALTIME"; }\nagent_format_display() { cat; }\n'
     _script(root, root / "unused", own)
@@ -69,7 +69,7 @@ def _overhead(root: Path, count: int) -> list[Row]:
 
 
 def _throughput(root: Path, size: int) -> Row:
-    """The same bytes from a script, with a jq a line in its filter, and from the program that it runs."""
+    """The same bytes from a script with one jq per line in its filter, and from the program that it runs."""
     rtf1 = root / "output.rtf1"
     material.write(rtf1, root / "output.jsonl", size)
     _script(root, rtf1)
@@ -107,7 +107,7 @@ def _script(root: Path, output: Path, own: str = "") -> None:
 
 
 def _bare(root: Path, count: int) -> float:
-    """What the convention's own loop does for an iteration."""
+    """Does what the convention's own loop does in an iteration."""
     command = ["bash", "-c", _BARE]
     before = time.perf_counter()
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""Long sessions out of real recordings: the middle of several, again and again, with fresh ids each time."""
+"""Long sessions made from real recordings: their middle parts repeated, with new ids each time."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 _FIXTURES = Path(__file__).parent.parent / "tests" / "fixtures"
 _ENDS = frozenset({Kind.RESULT.value, Kind.ERROR.value})
-#: A tool that printed a whole file in one line would be most of the bytes, and nothing but bytes. In a text format, a
-#: recording of which more was printed is cut there.
+#: Longer lines are left out: a tool that prints a whole file in one line would be most of the bytes. In a text format,
+#: a recording is cut at this length.
 _LONGEST = 16_000
 _ID = re.compile(r"(?:.*[a-z_])?(?:ID|Id|id|uuid)$")
 _KEPT = re.compile(r"session|thread|model", re.IGNORECASE)
 
 
 class Session(msgspec.Struct, frozen=True):
-    """One kind of output of one agent: where it was recorded, and which recordings are mixed."""
+    """One output format of one agent: the folders of its recordings, and which of them are mixed."""
 
     adapter: str
     form: str
@@ -36,7 +36,7 @@ class Session(msgspec.Struct, frozen=True):
     json: bool = True
 
     def lines(self, size: int) -> list[str]:
-        """About `size` bytes: a beginning, then the middles in turns."""
+        """About `size` bytes: the start of one recording, then the middles of all in turn."""
         beginning: list[str] = []
         middles: list[list[str]] = []
         for path in self._paths():
@@ -49,8 +49,8 @@ class Session(msgspec.Struct, frozen=True):
         lines, written, turn = beginning, 0, 0
         while written < size:
             for pieces in middles:
-                # What was split at stands at the odd places. Recordings share ids as well (the first call of a scripted
-                # model always has the same), so that each has its own: a call that is known already would be a copy.
+                # The ids are at the odd places. Each turn needs its own, because a known id would be taken for a copy,
+                # and recordings share ids, too: the first call of a scripted model always has the same.
                 body = "".join([f'{p[:-1]}-{turn}"' if n % 2 else p for n, p in enumerate(pieces)])
                 lines += body.split("\n")
                 written += len(body)
@@ -58,7 +58,7 @@ class Session(msgspec.Struct, frozen=True):
         return lines
 
     def _pieces(self, lines: list[str]) -> list[str]:
-        """The lines, split at their ids."""
+        """The lines as one text, split at their ids."""
         body = "\n".join(lines)
         ids = sorted(_ids(lines)) if self.json else []
         return re.split("(" + "|".join(re.escape(f'"{i}"') for i in ids) + ")", body) if ids else [body]
@@ -71,7 +71,7 @@ class Session(msgspec.Struct, frozen=True):
                 yield from (p for p in sorted((_FIXTURES / folder).iterdir()) if wanted.fullmatch(p.name))
 
     def _parts(self, path: Path) -> tuple[list[str], list[str]]:
-        """The lines up to the one that names the session (or the first), and those after it until the end."""
+        """The line that names the session (or the first line), and the lines after it except the end."""
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         adapter = registry.create(self.adapter)
         feed = adapter.feed_stderr if self.stderr else adapter.feed
@@ -86,7 +86,7 @@ class Session(msgspec.Struct, frozen=True):
             if Kind.SESSION.value in kinds or not start:
                 start.append(line)
                 if any(isinstance(event, ToolStart) for event in events):
-                    rest.append(line)  # else its result would come without a call
+                    rest.append(line)  # otherwise its result would come without a call
             elif len(line) <= _LONGEST and not kinds & _ENDS:
                 rest.append(line)
                 taken += len(line)
@@ -99,12 +99,12 @@ def _is_json(line: str) -> bool:
     try:
         msgspec.json.decode(line)
     except msgspec.DecodeError:
-        return False  # a CLI's own words among its JSON, which bare msgspec could not be measured by
+        return False  # a message of the CLI between its JSON, which msgspec alone cannot decode
     return True
 
 
 def _ids(lines: list[str]) -> set[str]:
-    """What a new turn of a session would have anew: calls, messages, requests."""
+    """The ids that each turn of a session has for itself: of calls, messages and requests."""
     found: set[str] = set()
     for line in lines:
         _collect(msgspec.json.decode(line), found)

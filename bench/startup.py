@@ -1,4 +1,4 @@
-"""(c) Starting: `--version` and `run --dry-run`, against the same interpreter doing nothing."""
+"""(c) Start-up time: `--version` and `run --dry-run`, compared with the same interpreter doing nothing."""
 
 from __future__ import annotations
 

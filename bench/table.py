@@ -1,4 +1,4 @@
-"""The table that is printed."""
+"""The table of results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADINGS = ("", "measured", "figure", "aim", "reached", "how it was measured")
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One figure. `reached` is None where there is no aim, or where the figure could not be measured."""
+    """One figure. `reached` is None if there is no aim, or the figure could not be measured."""
 
     key: str
     what: str
@@ -26,7 +26,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Markdown, aligned so that it reads well in a terminal too."""
+    """A Markdown table, aligned so that it is readable in a terminal, too."""
     answer = {True: "yes", False: "NO", None: ""}
     body = [(r.key, r.what, r.figure, r.aim, answer[r.reached], r.note) for r in rows]
     widths = [max(len(line[column]) for line in (_HEADINGS, *body)) for column in range(len(_HEADINGS))]

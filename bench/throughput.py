@@ -1,4 +1,4 @@
-"""(a) Much output: everything read, judged, shown and journaled, against `cat` and `jq` over the same bytes."""
+"""(a) Large output that is read, judged, shown and journaled, compared with `cat` and `jq` on the same bytes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _against_jq(what: str, ours: list[float], parsed: list[float]) -> Row:
 
 
 def _ralph(root: Path, rtf1: Path) -> float:
-    """One iteration, its screen into a file; the raw bytes must have arrived, or the figure means nothing."""
+    """Runs one iteration with its screen in a file. The figure counts only if the journal has all bytes."""
     repo = root / "repo"
     seconds = run_timed(
         ralph("run", "1", "--transcript", "rtf1", "--ui", "plain"),

@@ -1,1 +1,1 @@
-"""Property tests and coverage-guided fuzzing of everything that reads what somebody else wrote: `make fuzz`."""
+"""Property tests and coverage-guided fuzzing of everything that reads input from others: `make fuzz`."""

@@ -1,4 +1,4 @@
-"""What every target shares: how it says that something does not hold, and choices that depend on the input alone."""
+"""What all targets share: reporting a violation, and random choices that depend only on the input."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import zlib
 
 
 class ViolationError(AssertionError):
-    """A property that does not hold; the message says which, and for what."""
+    """A property does not hold. The message says which one, and for what."""
 
 
 def require(holds: bool, what: str, *about: object) -> None:
@@ -17,12 +17,12 @@ def require(holds: bool, what: str, *about: object) -> None:
 
 
 def choices(data: bytes) -> random.Random:
-    """The same for the same input, so that whatever is found can be found again."""
+    """Random choices that are the same for the same input, so that every finding can be reproduced."""
     return random.Random(zlib.crc32(data))
 
 
 def cut(data: bytes, rng: random.Random) -> list[bytes]:
-    """In chunks, as a pipe might hand them over: byte by byte, or at any few places."""
+    """Splits data into chunks as a pipe might: byte by byte, or at a few random places."""
     if len(data) < 64 and rng.random() < 0.3:
         return [data[i : i + 1] for i in range(len(data))]
     ends = sorted(rng.randrange(len(data) + 1) for _ in range(rng.randrange(1, 8)))

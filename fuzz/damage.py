@@ -1,4 +1,4 @@
-"""Lines that nobody would write on purpose: real ones with fields, at any depth, changed, removed or added, or cut."""
+"""Damaged lines: real ones with fields changed, removed or added at any depth, or cut."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _ANY = st.recursive(
 
 
 def read(path: Path) -> bytes:
-    """A recording; long ones are compressed."""
+    """The content of a recording. Long ones are compressed."""
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
 def recorded(agent: str, longest: int = 5000) -> list[str]:
-    """The different JSON lines of an agent's recordings, without the very long ones."""
+    """The distinct JSON lines of an agent's recordings, without the very long ones."""
     paths = sorted((FIXTURES / agent).glob("*/*.jsonl"))
     lines = (line.rstrip("\r") for path in paths for line in path.read_text().split("\n"))
     found = list(dict.fromkeys(line for line in lines if line[:1] == "{" and len(line) < longest))
@@ -33,7 +33,7 @@ def recorded(agent: str, longest: int = 5000) -> list[str]:
 
 @st.composite
 def damaged(draw: st.DrawFn, lines: list[str], *, cut: bool = True) -> str:
-    """One of the lines after another release of its agent has changed it, or after it was cut."""
+    """One of the lines, changed as another release of its agent might, or cut."""
     value = json.loads(draw(st.sampled_from(lines)))
     places = _places(value)
     for _ in range(draw(st.integers(0, 3))):
@@ -53,7 +53,7 @@ def text_line() -> st.SearchStrategy[str]:
 
 
 def words_line() -> st.SearchStrategy[str]:
-    """A line that cannot be taken for JSON, nor for a terminal's escape sequence."""
+    """A line that cannot be taken for JSON or for an escape sequence."""
     return st.text(min_size=1, max_size=40).filter(lambda t: "\n" not in t and t[0] not in "{[" and "\x1b" not in t)
 
 

@@ -1,4 +1,4 @@
-"""Files that people write: a wrong one is one UsageError that names it, a right one means the same each time."""
+"""Files that people write: an invalid one gives a UsageError that names it, a valid one always means the same."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 def work_in(folder: str) -> None:
-    """Whoever started this process removes the folder."""
+    """Sets the folder to work in. The parent process removes it."""
     _given.append(folder)
 
 
 @cache
 def _folder() -> Path:
-    """An empty project, with an empty home."""
+    """A folder with an empty project and an empty home."""
     if not _given:
         _BUILD.mkdir(parents=True, exist_ok=True)
         _kept.append(tempfile.TemporaryDirectory(prefix="work-", dir=_BUILD))
@@ -42,7 +42,7 @@ def _folder() -> Path:
     return path
 
 
-#: Inside the checkout, where nothing is lost if a process is killed.
+#: Inside the checkout, so that a killed process leaves nothing elsewhere.
 _BUILD = Path(__file__).parent.parent / ".build" / "fuzz"
 _given: list[str] = []
 #: Removed when the process ends.
@@ -50,7 +50,7 @@ _kept: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def _isolated() -> Path:
-    """The project's folder; whoever runs this has settings of their own, which stay out."""
+    """The project's folder. The user's own settings are removed from the environment."""
     home = str(_folder() / "home")
     if os.environ.get("HOME") != home:
         os.environ["HOME"] = home
@@ -64,12 +64,18 @@ def durations(data: bytes) -> None:
     try:
         seconds = parse_duration(text)
     except ValueError as error:
-        require(str(error).startswith("expected "), "a wrong duration is told in our words", text, error)
+        require(str(error).startswith("expected "), "an invalid duration has our own error message", text, error)
         return
     require(math.isfinite(seconds) and seconds >= 0, "a duration is a time", text, seconds)
-    require(bool(format_duration(seconds)), "it can be shown", text)
+    require(bool(format_duration(seconds)), "a duration can be shown", text)
     again = parse_duration(write_duration(seconds))
-    require(math.isclose(again, seconds, rel_tol=1e-5, abs_tol=1e-9), "it can be written", text, seconds, again)
+    require(
+        math.isclose(again, seconds, rel_tol=1e-5, abs_tol=1e-9),
+        "it can be written and read",
+        text,
+        seconds,
+        again,
+    )
 
 
 def config(data: bytes) -> None:
@@ -84,7 +90,7 @@ def agent_file(data: bytes) -> None:
     path.write_bytes(data)
     first, second = specfile.read(path), specfile.read(path)
     require(first == second, "a file means the same each time", first, second)
-    require((first.spec is None) == bool(first.problems), "it is read, or it is said what is wrong", first)
+    require((first.spec is None) == bool(first.problems), "a file is read, or its problems are reported", first)
     if first.problems:
         require(str(path) in first.complaint(), "a complaint names the file", first)
 
@@ -97,7 +103,7 @@ def rc_file(data: bytes) -> None:
     file = ralphrc.read(text, {})
     lines = text.count("\n") + 1
     for line in (*(a.line for a in file.values.values()), *(n for n, _ in (*file.problems, *file.remarks))):
-        require(1 <= line <= lines, "what is said of a line is said of one that is there", line, lines)
+        require(1 <= line <= lines, "a reported line number exists", line, lines)
     _twice(lambda: _by_dialect(Dialect.DRIVER, path), ".ralphrc")
     path.unlink()
 

@@ -1,8 +1,8 @@
 """A marker in an agent's thoughts, in the output of its tools or in an echoed prompt completes nothing.
 
-The input only chooses: a recording, a text in it that is not the agent's own words, what the marker is put next to, and
-whether the line stays where it is or comes again at the end, where the final message stands. It is the marker of a run
-of its own, so that no recording completes by itself.
+The input only chooses: a recording, a text in it that is not the agent's own, what the marker is placed next to, and
+whether the line stays where it is or is repeated at the end, where the final message is. The marker occurs in no
+recording, so that none completes by itself.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import msgspec
 
 from fuzz.checks import choices, require
 from fuzz.damage import FIXTURES, read
+from fuzz.new_ids import with_new_ids
 from fuzz.places import OWN, is_own, places
-from fuzz.renewed import renewed
 from fuzz.seeds import FOLDERS, OWN_SEEDS
 from ralph.judging.replay import replay
 from ralph.transcripts.events import Meta
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MARKER = "QUITE_DONE_NOW"
 _LARGEST = 100_000
-#: How fields are called that hold somebody's words; all others are tried as well, but less often.
+#: Names of fields that usually hold text. All others are tried, too, but less often.
 _WORDS = re.compile(
     r"(text|thinking|think|reason\w*|content|output|result|stdout|stderr|message|prompt|delta|data|value)$", re.I
 )
@@ -40,12 +40,12 @@ class Recording(msgspec.Struct, frozen=True):
     lines: list[str]
 
 
-#: By the name of a place, where it occurs: a recording and the number of a line.
+#: For the name of a place, where it occurs: the recording and the line number.
 Sites = dict[str, list[tuple[Recording, int]]]
 
 
-class Known(msgspec.Struct, frozen=True):
-    """Of one adapter: where somebody's words stand, whatever else is not the agent's, and where its own words stand."""
+class AdapterSites(msgspec.Struct, frozen=True):
+    """The places in one adapter's recordings: text of others, other fields, and the agent's own text."""
 
     others: Sites
     rest: Sites
@@ -58,11 +58,11 @@ def check(data: bytes) -> None:
 
 
 def search(adapter: str, rng: random.Random) -> None:
-    sites = known()[adapter]
+    sites = all_sites()[adapter]
     recording, forged = with_marker(sites.rest if rng.random() < 0.2 else sites.others, rng)
     meta = verdict(adapter, forged, rng.choice((0, 0, 1)))
     about = (recording.path.name, [line for line in forged if MARKER in line], meta)
-    require(not meta["completed"], "not its own words, but they complete", adapter, *about)
+    require(not meta["completed"], "text that is not the agent's own completes", adapter, *about)
 
 
 def verdict(adapter: str, lines: list[str], code: int) -> dict[str, object]:
@@ -72,7 +72,7 @@ def verdict(adapter: str, lines: list[str], code: int) -> dict[str, object]:
 
 
 def with_marker(sites: Sites, rng: random.Random) -> tuple[Recording, list[str]]:
-    """A recording, and its lines with the marker in one of the places; each kind of place is as likely as any other."""
+    """A recording, and its lines with the marker in one of the places. Every kind of place is equally likely."""
     name = rng.choice(list(sites))
     recording, at = rng.choice(sites[name])
     value = json.loads(recording.lines[at])
@@ -84,33 +84,33 @@ def with_marker(sites: Sites, rng: random.Random) -> tuple[Recording, list[str]]
         case 0:
             lines[at] = line
         case 1:
-            lines.insert(len(lines) - 1, renewed(line, 1))
+            lines.insert(len(lines) - 1, with_new_ids(line, 1))
         case _:
-            lines.append(renewed(line, 1))
+            lines.append(with_new_ids(line, 1))
     return recording, lines
 
 
 @cache
-def known() -> dict[str, Known]:
+def all_sites() -> dict[str, AdapterSites]:
     found = {}
     for adapter in sorted(OWN):
         paths = [p for folder in FOLDERS.get(adapter, ()) for p in sorted((FIXTURES / folder).glob("*/*.jsonl*"))]
-        sites = Known({}, {}, {})
+        sites = AdapterSites({}, {}, {})
         for path in [*paths, *sorted(OWN_SEEDS.glob(f"{adapter}.jsonl"))]:
             if path.stat().st_size < _LARGEST and len(data := read(path)) < _LARGEST:
                 lines = data.decode("utf-8", "replace").rstrip("\n").split("\n")
-                _study(Recording(adapter, path, lines), sites)
+                _collect(Recording(adapter, path, lines), sites)
         found[adapter] = sites
     return found
 
 
-def _study(recording: Recording, sites: Known) -> None:
+def _collect(recording: Recording, sites: AdapterSites) -> None:
     for number, line in enumerate(recording.lines):
         try:
             value = json.loads(line)
         except ValueError:
             continue
         for place in places(value) if isinstance(value, dict) else ():
-            said = is_own(recording.adapter, place)
-            kind = sites.own if said else sites.others if _WORDS.search(place.name) else sites.rest
+            own = is_own(recording.adapter, place)
+            kind = sites.own if own else sites.others if _WORDS.search(place.name) else sites.rest
             kind.setdefault(place.name, []).append((recording, number))

@@ -1,4 +1,4 @@
-"""Framing: the same lines however the bytes came, and none of them lost."""
+"""Framing: the same lines for any chunks of bytes, and no line is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def lines_of(data: bytes) -> list[str]:
-    """By the book: lines end at a newline, CR before it is part of the end, broken UTF-8 is U+FFFD."""
+    """The reference: lines end at a newline, a CR before it belongs to the line end, invalid UTF-8 becomes U+FFFD."""
     parts = data.split(b"\n")
     if not parts[-1]:
         parts.pop()  # nothing follows the last newline
@@ -35,13 +35,13 @@ def check(data: bytes) -> None:
 
 
 def _pieces(data: bytes, chunks: list[bytes], longest: int) -> None:
-    """A line that is too long comes in pieces: all of it, in order, whole characters, and not much is kept."""
+    """A line that is too long comes in pieces: complete, in order, with whole characters, and little is held."""
     framer = LineFramer(longest)
     given: list[str] = []
     for chunk in chunks:
         given += framer.feed(chunk)
         held = sum(map(len, framer._held))
-        require(held <= longest + len(chunk) + 4, "no more is held than a line's limit", held, longest)
+        require(held <= longest + len(chunk) + 4, "no more than the line limit is held", held, longest)
     given += framer.flush()
     whole = "".join(lines_of(data))
-    require("".join(given) == whole, "pieces are the whole line", given, whole, chunks, longest)
+    require("".join(given) == whole, "the pieces make up the whole line", given, whole, chunks, longest)

@@ -1,7 +1,7 @@
-"""The coverage-guided engine: atheris, in a process of its own for each target, as it ends the one that it runs in.
+"""The coverage-guided engine: atheris, in a separate process for each target, because it ends its process.
 
-`python -m fuzz.guided NAME FOLDER LIBFUZZER-OPTION…` is that process. It ends without cleaning up: the folder, where it
-may write, is made and removed by the one that started it.
+`python -m fuzz.guided NAME FOLDER LIBFUZZER-OPTION…` is that process. It ends without cleaning up, so its parent
+creates and removes the folder that it writes to.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 _STATE = re.compile(r"cov: (\d+).*? corp: (\d+)")
 _COUNT = re.compile(r"^(?:#|stat::number_of_executed_units: )(\d+)", re.MULTILINE)
-#: What a target raised, told by our own process; the engine tells of hangs and of memory.
+#: Our own process reports what a target raised; the engine reports hangs and lack of memory.
 _RAISED = re.compile(r"^fuzz raised (.*)$", re.MULTILINE)
 _STOPPED = re.compile(r"^(?:==\d+== ?ERROR: .*|ALARM: .*)$", re.MULTILINE)
-#: One input that takes longer is a crash: a loop that stands still for an hour is one of the things to find.
+#: In seconds. An input that takes longer is a crash.
 _LONGEST = 20
 _GRACE = 60
 _LATE = {
@@ -40,12 +40,12 @@ _LATE = {
 }
 
 
-def is_there() -> bool:
+def is_installed() -> bool:
     return importlib.util.find_spec("atheris") is not None
 
 
 def run(target: Target, seconds: int, folder: Path) -> Result:
-    """The search goes on from the corpus that an earlier one left in the folder."""
+    """Searches, starting from the corpus that an earlier search left in the folder."""
     from fuzz.seeds import seeds, tokens
 
     corpus, begin, found = folder / "corpus", folder / "seeds", folder / "found"
@@ -66,16 +66,16 @@ def run(target: Target, seconds: int, folder: Path) -> Result:
             ],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds + _GRACE, check=False,
         )  # fmt: skip
-    told = child.stdout.decode("utf-8", "replace")
-    # A slow one is no crash: on a busy machine any is.
+    output = child.stdout.decode("utf-8", "replace")
+    # A slow input is no crash: on a busy machine every input is slow.
     new = sorted(path for path in set(found.iterdir()) - before if not path.name.startswith("slow-unit"))
-    states = _STATE.findall(told)
+    states = _STATE.findall(output)
     reach = "{} branches, {} inputs".format(*states[-1]) if states else ""
-    executions = max((int(number) for number in _COUNT.findall(told)), default=0)
-    raised = _RAISED.findall(told)
-    stopped = _STOPPED.findall(told)
+    executions = max((int(number) for number in _COUNT.findall(output)), default=0)
+    raised = _RAISED.findall(output)
+    stopped = _STOPPED.findall(output)
     if child.returncode and not new:
-        raise RuntimeError(f"the engine itself failed on {target.name}:\n{told[-2000:]}")
+        raise RuntimeError(f"the engine itself failed on {target.name}:\n{output[-2000:]}")
     crashes = [path.read_bytes() for path in new]
     return Result(
         target.name,
@@ -102,14 +102,14 @@ def _child(name: str, work: str, options: list[str]) -> None:
 
         _preload(name)
     work_in(work)
-    atheris.Setup([sys.argv[0], *options], telling(TARGETS[name].check))
+    atheris.Setup([sys.argv[0], *options], reporting(TARGETS[name].check))
     atheris.Fuzz()
 
 
-def telling(check: Callable[[bytes], None]) -> Callable[[bytes], None]:
-    """The check, which says on a line of its own what it raised: the engine only says that it ended."""
+def reporting(check: Callable[[bytes], None]) -> Callable[[bytes], None]:
+    """The check, which also prints what it raised: the engine reports only that it ended."""
 
-    def told(data: bytes) -> None:
+    def reported(data: bytes) -> None:
         try:
             check(data)
         except BaseException as error:
@@ -117,11 +117,11 @@ def telling(check: Callable[[bytes], None]) -> Callable[[bytes], None]:
             sys.stderr.write(f"\nfuzz raised {last}\n")
             raise
 
-    return told
+    return reported
 
 
 def _preload(name: str) -> None:
-    """What is imported late would go unseen."""
+    """Imports what the target would import later, without coverage."""
     from ralph.agents import adapters
 
     if name in _LATE:

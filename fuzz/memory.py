@@ -1,4 +1,4 @@
-"""What a reader keeps does not grow with what it reads."""
+"""The memory of a reader does not grow with its input."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fuzz.checks import require
-from fuzz.renewed import New, renewed
+from fuzz.new_ids import New, with_new_ids
 from ralph.agents.codex import held as codex_held
 from ralph.agents.kimi import text as kimi_text
 from ralph.judging.observe import Observation
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 _ROOM = 256 << 10
 _FEW, _MANY = 2000, 2500
 _LOWERED = 4 << 10
-#: Rounds with ever new ids: each thing that is kept of one counts.
+#: Rounds with new ids each time.
 _ROUNDS = 250
 _FEW_ENTRIES = 16
-#: Limits that would take megabytes of input to reach, and those of how many are remembered.
+#: Limits that would take megabytes of input to reach, and limits on how many entries are kept.
 _LIMITS = (
     (deltas, "MAX_HELD", _LOWERED),
     (deltas, "MOST_FRAGMENTS", 16),
@@ -56,7 +56,7 @@ def lowered() -> Iterator[None]:
 
 
 def check(create: Callable[[], TranscriptAdapter], lines: Lines) -> None:
-    """The same lines again and again."""
+    """Feeds the same lines over and over."""
     with lowered():
         adapter = create()
         sizes = []
@@ -69,7 +69,7 @@ def check(create: Callable[[], TranscriptAdapter], lines: Lines) -> None:
 
 
 def check_new_ids(create: Callable[[], TranscriptAdapter], before: Lines, lines: Lines, what: New) -> None:
-    """The same lines with other ids each time, after lines that make clear what they belong to."""
+    """Feeds the same lines with new ids each time, after the lines `before`, which give the context."""
     with lowered():
         adapter, seen, shown = create(), Observation(Markers()), render.Renderer()
         for on_stderr, line in before:
@@ -78,7 +78,7 @@ def check_new_ids(create: Callable[[], TranscriptAdapter], before: Lines, lines:
         for first, end in ((0, _ROUNDS), (_ROUNDS, 4 * _ROUNDS)):
             for number in range(first, end):
                 for on_stderr, line in lines:
-                    line = renewed(line, number, what)
+                    line = with_new_ids(line, number, what)
                     events = adapter.feed_stderr(line) if on_stderr else adapter.feed(line)
                     seen.feed(events)
                     for event in events:
@@ -91,12 +91,12 @@ def check_new_ids(create: Callable[[], TranscriptAdapter], before: Lines, lines:
 def _compare(who: str, sizes: list[int], after: str, lines: Lines) -> None:
     growth = sizes[1] - sizes[0]
     longest = max(len(line) for _, line in lines)
-    if growth > _FEW_ENTRIES * longest + 10 * _LOWERED:  # a character that is held may take ten bytes
+    if growth > _FEW_ENTRIES * longest + 10 * _LOWERED:  # a character may take ten bytes
         require(False, f"{who} keeps {growth} bytes more after {after}", lines)
 
 
 def size(value: Any) -> int:
-    """In bytes, with all that it refers to, but for code."""
+    """The size in bytes of a value and everything it refers to, without code."""
     seen: set[int] = set()
     waiting = [value]
     total = 0

@@ -1,7 +1,7 @@
-"""Where in each format the agent's own words stand: whatever stands elsewhere is not said by it.
+"""Where the agent's own text is in each format. Text in any other place is not the agent's own.
 
-From what the CLIs print, not from what the adapters make of it. A place is written as the keys that lead to a text,
-each object with its discriminators: `<message|assistant>.content`.
+The places come from what the CLIs print, not from what the adapters make of it. A place is written as the keys that
+lead to a text, each object with its discriminators: `<message|assistant>.content`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def places(value: Any, name: str = "") -> Iterator[Place]:
-    """Every text of it, without the words that say what an object is."""
+    """Every text in a JSON value, except the discriminators of objects."""
     if isinstance(value, dict):
         kinds = [value[kind] for kind in _KINDS if kind != "jsonrpc" and isinstance(value.get(kind), str)]
         name += f"<{'|'.join(kinds)}>" if kinds else ""

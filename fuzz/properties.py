@@ -1,4 +1,4 @@
-"""The engine that runs everywhere: hypothesis, with inputs made of a target's seeds, its words and random bytes."""
+"""The engine that runs everywhere: hypothesis, with inputs made from a target's seeds, its tokens and random bytes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def inputs(name: str) -> st.SearchStrategy[bytes]:
 
 @st.composite
 def _spliced(draw: st.DrawFn, known: list[bytes], words: list[bytes]) -> bytes:
-    """A piece of a seed in which words stand where they do not belong."""
+    """A piece of a seed with tokens inserted at random places."""
     data = draw(st.sampled_from(known))
     start = draw(st.integers(0, len(data)))
     data = data[start : start + draw(st.integers(0, 2000))] if draw(st.booleans()) else data
@@ -45,7 +45,7 @@ def _spliced(draw: st.DrawFn, known: list[bytes], words: list[bytes]) -> bytes:
 
 
 def run(target: Target, seconds: float) -> Result:
-    """As many inputs as the time allows; ends at the first that fails."""
+    """Tries as many inputs as the time allows, until one fails."""
     began = time.monotonic()
     executions = 0
     failed: list[bytes] = []
@@ -65,7 +65,7 @@ def run(target: Target, seconds: float) -> Result:
     while time.monotonic() - began < seconds and not failed:
         try:
             _round(once, inputs(target.name), number=time.time_ns())
-        except Exception as found:  # noqa: BLE001 - whatever a target raises is what is looked for
+        except Exception as found:  # noqa: BLE001 - any exception of a target is a finding
             error = "".join(traceback.format_exception_only(found)).strip().replace("\n", " ⏎ ")
     return Result(target.name, "properties", executions, time.monotonic() - began, "", failed[-1:], error)
 

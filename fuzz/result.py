@@ -1,4 +1,4 @@
-"""What became of one engine's work on one target, and the table of all."""
+"""The result of one engine for one target, and the table of all results."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_HEADINGS = ("target", "engine", "executions", "a second", "coverage and corpus", "crashes")
+_HEADINGS = ("target", "engine", "executions", "per second", "coverage and corpus", "crashes")
 
 
-#: Of an error in the table; all of it is told where it is found.
+#: How much of an error the table shows. All of it is printed when it is found.
 _SHOWN = 160
 
 
@@ -21,12 +21,12 @@ class Result(msgspec.Struct, frozen=True):
     engine: str
     executions: int
     seconds: float
-    #: how far it came, as the engine tells
+    #: coverage and corpus, as the engine reports them
     reach: str = ""
     crashes: list[bytes] = []
-    #: what the last crash said, on one line
+    #: the error of the last crash, on one line
     error: str = ""
-    #: whether the crash is an exception, and no hang or lack of memory, which would be ours as well if we tried it
+    #: whether the crash is an exception, not a hang or lack of memory, which we could not survive if we repeated it
     raised: bool = True
 
 

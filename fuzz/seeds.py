@@ -1,4 +1,4 @@
-"""Where a search begins: real recordings and files, and the words of each format."""
+"""Where a search starts: real recordings and files, and the tokens of each format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ralph.config.settings import OPTIONS
 _ROOT = Path(__file__).parent.parent
 OWN_SEEDS = Path(__file__).parent / "seeds"
 _AGENTS = _ROOT / "src" / "ralph" / "agents"
-#: The recordings that an adapter reads; those it was written for without any have a file among our own seeds.
+#: The recordings for each adapter. Adapters without recordings have a file in our own seeds.
 FOLDERS: dict[str, tuple[str, ...]] = {
     "amp": ("amp",), "claude": ("claude",), "cline": ("cline",), "codex": ("codex",), "copilot": ("copilot",),
     "cursor": ("cursor-agent",), "droid": ("droid",), "gemini": ("gemini",), "goose": ("goose",),
@@ -24,7 +24,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
 _LONGEST_LINE = 1500
 _LARGEST = 6000
 _MOST = 60
-#: Damage that any format may meet.
+#: Damage that can occur in any format.
 _ANY = (
     b"\x01", b"\x02", b"\x03", b"\x1b[0m", b"\r\n", b"\n\n", b"\xff", b"\xe2\x80\xa8", b"\\ud800", b"\\u0000", b"\\n",
     b"null", b"true", b"false", b"-1", b"1e999", b"NaN", b"-Infinity", b"99999999999999999999", b"1" * 40, b"0.1",
@@ -34,7 +34,7 @@ _ANY = (
 
 
 def seeds(target: str) -> list[bytes]:
-    """Small inputs of that target, the same each time."""
+    """Small inputs for a target, the same each time."""
     own = sorted(OWN_SEEDS.glob(f"{target}.*"))
     found = [path.read_bytes() for path in own]
     found += [line for data in found[:] for line in data.split(b"\n\n") if line]
@@ -51,7 +51,7 @@ def seeds(target: str) -> list[bytes]:
 
 
 def tokens(target: str) -> list[bytes]:
-    """The words that a format is made of: its keys and short values, as they occur most often."""
+    """The tokens of a format: its most frequent keys and short values."""
     counted: Counter[bytes] = Counter()
     for data in seeds(target):
         counted.update(set(re.findall(rb'"[^"\\\n]{1,24}"', data)))
@@ -88,7 +88,7 @@ def _recordings(target: str) -> list[bytes]:
 
 
 def _small(path: Path) -> bytes:
-    """What of a recording goes into a seed: stderr, then its lines, without the long ones."""
+    """A seed from a recording: lines of stderr, then of stdout, without the long ones."""
     stderr = path.with_name(path.name.partition(".")[0] + ".stderr")
     lines = [STDERR + line for line in (stderr.read_bytes().split(b"\n") if stderr.exists() else [])][:20]
     lines += read(path).split(b"\n")

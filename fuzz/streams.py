@@ -1,6 +1,6 @@
-"""One input as what an agent's process gives: lines of stdout and of stderr in their order, and its prompt.
+"""Splits an input into what an agent's process prints (lines of stdout and stderr, in order) and its prompt.
 
-Seeds are recordings as they are. A line that begins with byte 2 is one of stderr, one with byte 1 is of the prompt.
+Seeds are unchanged recordings. A line that starts with byte 2 belongs to stderr, one with byte 1 to the prompt.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PROMPT = b"\x01"
 
 
 class Streams(msgspec.Struct, frozen=True):
-    #: whether it is of stderr, and the line
+    #: whether the line belongs to stderr, and the line
     lines: list[tuple[bool, str]]
     prompt: str | None
 

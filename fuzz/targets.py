@@ -1,4 +1,4 @@
-"""The one list of what is fuzzed; each is a function from bytes that raises where something does not hold."""
+"""The list of targets. Each is a function that takes bytes and raises if a property does not hold."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fuzz import files, forgery, framing, transcripts, words
+from fuzz import agent_text, files, forgery, framing, transcripts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +22,8 @@ def _all() -> dict[str, Callable[[bytes], None]]:
         "framing": framing.check,
         **{name: transcripts.target(name) for name in transcripts.names()},
         "forgery": forgery.check,
-        "signals": words.signals,
-        "topics": words.topics,
+        "signals": agent_text.signals,
+        "topics": agent_text.topics,
         "config": files.config,
         "durations": files.durations,
         "agent-file": files.agent_file,

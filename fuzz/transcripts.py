@@ -1,4 +1,4 @@
-"""Adapters: whatever a line holds, no exception, and events that mean what they say."""
+"""Adapters: no line raises an exception, and all events are consistent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 
 from fuzz import memory
 from fuzz.checks import choices, require
-from fuzz.renewed import New
+from fuzz.new_ids import New
 from fuzz.streams import Streams
 from ralph.agents import adapters as registry
 from ralph.config.settings import Settings
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
     from ralph.transcripts.base import TranscriptAdapter
 
-#: Claude's stream by the rules of the provider convention.
+#: Claude's stream with the rules of the provider convention.
 PROVIDER = "provider"
-#: What JSON itself, and putting lines together, may add to an agent's words.
+#: Characters that JSON, or joining lines, may add to an agent's text.
 _PUNCTUATION = frozenset(' \n\t\r{}[]",:\ufffd')
 _SHORT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _ESCAPE = re.compile(
@@ -78,20 +78,20 @@ def check(name: str, data: bytes) -> None:
     events = run(name, streams)
     for event in events:
         _event(event)
-    if name != "rtf1":  # what an agent of the user's own prints is passed on as it is
+    if name != "rtf1":  # a custom agent's events are passed on unchanged
         _tools(events)
     if name == "plain":
         given = [text for on_stderr, text in streams.lines if not on_stderr]
-        said = [e.text for e in events if isinstance(e, Text) and e.tag is not Tag.SYS]
-        require(said == given, "every line is said as it came", given, said)
+        texts = [e.text for e in events if isinstance(e, Text) and e.tag is not Tag.SYS]
+        require(texts == given, "every line is passed on unchanged", given, texts)
     elif b"\x1b" not in data:
-        _own_words(events, data.decode("utf-8", "replace"))
+        _own_text(events, data.decode("utf-8", "replace"))
     _judged(events)
     rng = choices(data)
     if rng.random() < 0.3:
         many = _in_blocks(name, streams, rng)
-        events = sane(events)  # as all events of a run are made
-        require(many == events, "the same events for the same lines, one by one and many at once", many, events)
+        events = sane(events)  # as in a run
+        require(many == events, "the same events for lines one by one and many at once", many, events)
     if rng.random() < 0.005 and streams.lines:
         memory.check(partial(create, name, streams.prompt), [rng.choice(streams.lines)])
     if rng.random() < 0.005 and streams.lines:
@@ -106,13 +106,13 @@ def run(name: str, streams: Streams) -> list[TranscriptEvent]:
     structured = False
     for on_stderr, line in streams.lines:
         events += adapter.feed_stderr(line) if on_stderr else adapter.feed(line)
-        require(adapter.structured or not structured, "what was structured stays so", line)
+        require(adapter.structured or not structured, "a structured transcript stays structured", line)
         structured = adapter.structured
     return events + adapter.flush()
 
 
 def _in_blocks(name: str, streams: Streams, rng: random.Random) -> list[TranscriptEvent]:
-    """As the loop feeds it: lines that came at once together."""
+    """Feeds lines as the loop does: all lines that arrived together."""
     adapter = SafeAdapter(create(name, streams.prompt))
     events: list[TranscriptEvent] = []
     at = 0
@@ -128,21 +128,21 @@ def _in_blocks(name: str, streams: Streams, rng: random.Random) -> list[Transcri
 
 def _event(event: TranscriptEvent) -> None:
     if decode(encode(event)) != event:
-        require(_is_deep(event), "an event is what its JSON says", event)
+        require(_is_deep(event), "an event equals its decoded JSON", event)
     match event:
         case UsageEvent(usage=usage):
             _usage(usage)
         case ToolEnd(tool=tool):
-            require(tool.duration_ms is None or tool.duration_ms >= 0, "a tool takes no negative time", event)
+            require(tool.duration_ms is None or tool.duration_ms >= 0, "a duration is not negative", event)
         case Meta(meta=fields):
-            require(fields.get("kind") not in meta.OURS, "no agent says what only ralph may say", fields)
+            require(fields.get("kind") not in meta.OURS, "an agent's event has a kind reserved for ralph", fields)
             for name in ("resets_at", "retry_after"):
                 if isinstance(fields.get(name), float):
                     require(math.isfinite(fields[name]), f"{name} is a time", fields)
 
 
 def _is_deep(event: TranscriptEvent) -> bool:
-    """Nested so deep that it may be written in part only."""
+    """Whether it is nested so deeply that only a part of it may be written."""
     level: list[object] = [msgspec.structs.asdict(event)]
     for _ in range(100):
         level = [
@@ -158,35 +158,35 @@ def _usage(usage: Usage) -> None:
 
 
 def _tools(events: list[TranscriptEvent]) -> None:
-    """A call has begun before it ends, and ends as often as it began at most."""
+    """A tool call ends only after it started, and at most once per start."""
     open_calls: Counter[str] = Counter()
     for event in events:
         if isinstance(event, ToolStart):
             open_calls[event.tool.id] += 1
         elif isinstance(event, ToolEnd):
             open_calls[event.tool.id] -= 1
-            require(open_calls[event.tool.id] >= 0, "a tool call ends that never began", event)
+            require(open_calls[event.tool.id] >= 0, "a tool call ends that never started", event)
 
 
-def _own_words(events: list[TranscriptEvent], given: str) -> None:
-    """No character more often than it was printed: nothing made up, and nothing said again."""
-    said = Counter("".join(e.text for e in events if isinstance(e, Text) and e.tag is Tag.AI))
+def _own_text(events: list[TranscriptEvent], given: str) -> None:
+    """No character occurs more often than it was printed: nothing is invented, and nothing is repeated."""
+    text = Counter("".join(e.text for e in events if isinstance(e, Text) and e.tag is Tag.AI))
     printed = Counter(given)
-    for _ in range(2):  # JSON may be inside of JSON
-        # A terminal breaks lines anywhere, also within an escape.
+    for _ in range(2):  # JSON may be nested in JSON
+        # A terminal breaks lines anywhere, even within an escape.
         printed |= Counter(unescaped(given.replace("\n", "")))
         given = unescaped(given)
         printed |= Counter(given)
-    more = {sign for sign, times in said.items() if times > printed[sign] and sign not in _PUNCTUATION}
-    require(not more, "the agent is given words that it did not print", more, events, given)
+    more = {sign for sign, times in text.items() if times > printed[sign] and sign not in _PUNCTUATION}
+    require(not more, "the agent's text has characters that it did not print", more, events, given)
 
 
 def unescaped(text: str) -> str:
-    """What escapes in strings of JSON, and of Python's repr, stand for; the rest as it is."""
-    return _ESCAPE.sub(_meant, text)
+    """The text with the escapes of JSON strings and of Python's repr resolved."""
+    return _ESCAPE.sub(_resolved, text)
 
 
-def _meant(found: re.Match[str]) -> str:
+def _resolved(found: re.Match[str]) -> str:
     if found["octal"]:
         return chr(int(found["octal"], 8))
     code = found["pair"] or found["code"]
@@ -197,7 +197,7 @@ def _meant(found: re.Match[str]) -> str:
 
 
 def _judged(events: list[TranscriptEvent]) -> None:
-    """What comes after the adapter takes whatever it gives."""
+    """Everything after the adapter accepts its events."""
     seen = Observation(Markers())
     topics = TopicReader()
     for event in topics.extend(events):
@@ -213,4 +213,4 @@ def _judged(events: list[TranscriptEvent]) -> None:
         encode(verdict_event(verdict, seen))
         if verdict.completed:
             words = "\n".join(e.text for e in events if isinstance(e, Text) and e.tag is Tag.AI)
-            require(any(m in words for m in Markers().complete), "completed without a marker in its words", verdict)
+            require(any(m in words for m in Markers().complete), "completed without a marker in its text", verdict)

@@ -1,1 +1,1 @@
-"""Twenty loops at once, each with an agent that prints a megabyte a second: is any late, does any grow?"""
+"""Twenty loops at once, each with an agent that prints a megabyte per second: are deadlines kept, does memory grow?"""

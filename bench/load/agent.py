@@ -1,9 +1,9 @@
-"""The agent: prints a recording over and over at a steady rate, and keeps a log of when it did what.
+"""The agent: prints a recording over and over at a steady rate, and logs what it did when.
 
     agent.py MATERIAL LOG RATE FLOOD DEAF
 
-It floods for FLOOD seconds (0: for ever) and is silent from then on. A deaf one goes on when it is asked to end. It
-needs only the standard library, so that twenty of them start quickly.
+It prints for FLOOD seconds (0: forever) and is silent from then on. A deaf agent ignores requests to end. It needs only
+the standard library, so that twenty of them start quickly.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 _STEP = 0.02
-#: A deaf agent ends without a word; the last of these is when it was last alive.
+#: A deaf agent is killed without notice, so it logs at this interval that it is alive.
 _BEAT = 0.1
 
 
@@ -24,7 +24,7 @@ class Agent:
     def __init__(self, material: Path, log: Path, rate: int, *, deaf: bool) -> None:
         data = material.read_bytes()
         self.size = len(data)
-        self.data = data + data[: int(rate * _STEP) * 100]  # a step never has to look past the end
+        self.data = data + data[: int(rate * _STEP) * 100]  # a step never reaches past the end
         self.log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self.rate = rate
         self.deaf = deaf

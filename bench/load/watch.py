@@ -1,4 +1,4 @@
-"""What the loops need while they run: memory of ralph and its keeper, processor time of all."""
+"""Resources that the loops use while they run: the memory of ralph and its keeper, and processor time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Peak(msgspec.Struct):
-    """Megabytes, the most that was seen at one moment: ralph and its keeper together."""
+    """The peak memory of ralph and its keeper together, in megabytes."""
 
     pss: float = 0.0
     rss: float = 0.0
 
-    def look(self, ralph: int) -> None:
+    def update(self, ralph: int) -> None:
         pss = rss = 0.0
         for pid in (ralph, *_keepers(ralph)):
             rollup = _rollup(pid)
@@ -28,7 +28,7 @@ class Peak(msgspec.Struct):
 
 
 def _keepers(ralph: int) -> list[int]:
-    """ralph has no other children but for moments (git)."""
+    """The keeper. Other children of ralph, such as git, live only for moments."""
     found = []
     for pid in map(int, _read(f"/proc/{ralph}/task/{ralph}/children").split()):
         if b"keeper.py" in _read(f"/proc/{pid}/cmdline"):
@@ -37,7 +37,7 @@ def _keepers(ralph: int) -> list[int]:
 
 
 def _rollup(pid: int) -> dict[str, int]:
-    """Bytes by name."""
+    """The fields of smaps_rollup, in bytes."""
     rows = (line.split() for line in _read(f"/proc/{pid}/smaps_rollup").splitlines()[1:])
     return {row[0].decode().rstrip(":"): int(row[1]) * 1024 for row in rows if len(row) == 3}
 
@@ -50,6 +50,6 @@ def _read(path: str) -> bytes:
 
 
 def busy() -> float:
-    """Seconds of processor time that anybody has used since the machine started."""
+    """The processor time of all processes since the machine started, in seconds."""
     user, nice, system, _idle, _wait, irq, softirq, *_ = map(int, _read("/proc/stat").split(b"\n", 1)[0].split()[1:])
     return (user + nice + system + irq + softirq) / _TICKS

@@ -25,7 +25,7 @@ def two_runs(at: Place) -> None:
     at.ready()
     second = at.run("echo second", "1").ended()
     at.prove(f"second: {second}", True)
-    at.told("a run is already going in this directory")
+    at.told("a run is already active in this directory")
     at.see(first.ended())
 
 

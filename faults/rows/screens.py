@@ -26,7 +26,7 @@ def reader_gone(at: Place) -> None:
         head.stdin.close()
         code = running.ended()
     at.see(code)
-    at.told("its output cannot be written any more")
+    at.told("its output cannot be written")
 
 
 @fault("the reader of its stdout stops reading", "0 complete · ok; not held up")

@@ -8,12 +8,12 @@ import sys
 
 
 def open_standard_streams() -> None:
-    """Where one is closed (`>&-`), the next file that is opened would take its place: the journal on stdout's."""
+    """Opens closed ones (`>&-`) on /dev/null. Otherwise the next file, such as the journal, would take their place."""
     for fd, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(fd)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which is this one
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(fd, "r" if fd == 0 else "w", encoding="utf-8", closefd=False))
 
@@ -25,15 +25,15 @@ def main() -> None:
 
         sys.stdout.write(f"ralph {__version__}\n")
         return
-    # What is imported stays until the end, and an event is gone with its last reference: looking for cycles as
-    # often as Python does by default would find next to nothing for 6 % of the time of a start.
+    # Modules stay until the end, and events are freed with their last reference. Collecting cycles as often as Python
+    # does by default would find next to nothing and take 6 % of the start-up time.
     gc.set_threshold(50_000)
     from ralph.cli import main as cli
 
     try:
         cli()
     finally:
-        gc.freeze()  # all memory goes at once now: no last look at every object
+        gc.freeze()  # the process ends now: do not scan every object once more
 
 
 if __name__ == "__main__":

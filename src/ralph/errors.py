@@ -1,8 +1,8 @@
-"""The errors that a user sees.
+"""The errors that are shown to users.
 
 RalphError
 ├── UsageError    the command line, the environment or a file is wrong; nothing was run (exit 64)
-└── RunError      the run cannot go on (disk full, working directory gone, …) (exit 1)
+└── RunError      the run cannot continue (disk full, working directory deleted, …) (exit 1)
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-#: The system has too little of something (files, processes, memory): nobody's bug, and told as it is.
-SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
+#: The system is out of files, processes or memory. That is no bug in ralph, so it is reported without a traceback.
+OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
 
 
 class RalphError(Exception):
-    """Shown to the user as it is, without a traceback: its text says what to do."""
+    """Shown to the user without a traceback. Its text says what is wrong and what to do."""
 
     exit_code = 1
 
@@ -33,8 +33,8 @@ class RunError(RalphError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """` (did you mean 'x'?)`, or nothing."""
-    from difflib import get_close_matches  # only needed when something is wrong already
+    """` (did you mean 'x'?)`, or an empty string if nothing is similar."""
+    from difflib import get_close_matches  # only needed for errors
 
     names = {name.lower(): name for name in known}
     close = get_close_matches(word.lower(), names, n=1, cutoff=0.6)

@@ -84,7 +84,7 @@ def test_a_second_run_is_still_kept_out(ralph: Ralph, start: Start, repo: Path) 
     run = start("echo at-$RALPH_ITERATION; [ $RALPH_ITERATION = 1 ] && git clean -qfdx && exit 0; sleep 60", "3")
     run.says("at-2")
     second = ralph("run", "-p", "x", "--agent-cmd", "true", "1")
-    assert (second.returncode, "a run is already going" in second.stderr) == (64, True)
+    assert (second.returncode, "a run is already active" in second.stderr) == (64, True)
     run.close()
 
 

@@ -55,17 +55,17 @@ def test_file_and_variable_say_it_as_well(ralph: Ralph, start: Start, repo: Path
     assert ralph("run", "1", "--agent-cmd", "cat", env=env).returncode == 2
 
 
-def test_the_lock_of_a_dead_process_is_taken_over_and_that_is_said_once(ralph: Ralph, start: Start) -> None:
+def test_the_lock_of_a_dead_process_is_released_and_reported_once(ralph: Ralph, start: Start) -> None:
     dead = start("echo started; sleep 600")
     dead.says("started")
     dead.process.kill()
     dead.process.wait()
-    said = f"run {dead.run_id}, process {dead.process.pid}, had died"
+    said = f"run {dead.run_id}, process {dead.process.pid}, died without a summary"
     next_one = ralph("run", "1", "--agent-cmd", "cat")
     assert next_one.returncode == 2
     assert said in next_one.stdout
-    assert "taken over" in next_one.stdout
-    assert "had died" not in ralph("run", "1", "--agent-cmd", "cat").stdout
+    assert "its lock was released" in next_one.stdout
+    assert "died without a summary" not in ralph("run", "1", "--agent-cmd", "cat").stdout
 
 
 def test_doctor_sees_those_that_share(ralph: Ralph, start: Start) -> None:

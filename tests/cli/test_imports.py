@@ -18,7 +18,7 @@ UNNEEDED = {
     "inspect", "json", "logging", "ruamel", "shutil", "socket", "sqlite3", "ssl", "subprocess", "tempfile", "tomllib",
     "xml",
     "ralph.cli.group", "ralph.journal.writer", "ralph.loop", "ralph.masking.events", "ralph.runners",
-    "ralph.transcripts.events", "ralph.ui.screen",
+    "ralph.transcripts.events", "ralph.ui.choose", "ralph.ui.screen",
 }  # fmt: skip
 
 #: The command itself, and what it has imported in the end, on stderr. What tests need is not installed with ralph, and

@@ -56,7 +56,7 @@ def test_the_iteration_is_finished_then_the_run_is_held_until_it_is_told_to_go_o
     assert ralph("resume").stdout == f"run {run.run_id} goes on\n"
     code, out = run.ended()
     assert (code, run.outcomes, states(run)) == (0, ["ok", "ok"], ["paused", "resumed"])
-    assert "paused; in another terminal, `ralph resume` lets it go on" in out
+    assert "paused; to resume, run `ralph resume` in another terminal" in out
     assert "paused)" in run.end["summary"]["Time"]
 
 

@@ -363,7 +363,7 @@ def test_a_switch_of_the_file_can_be_switched_off(ralph: Ralph, repo: Path) -> N
 def test_a_run_already_going_is_answered(ralph: Ralph, repo: Path) -> None:
     inner = f"{shlex.quote(sys.executable)} -m ralph run 1 --agent-cmd cat; echo code=$?"
     result = ralph("run", "1", "--agent-cmd", inner)
-    assert "already going" in result.stdout
+    assert "already active" in result.stdout
     assert "code=64" in result.stdout
 
 

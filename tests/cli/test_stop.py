@@ -187,7 +187,7 @@ def test_a_run_that_died_is_told_with_how_to_go_on(ralph: Ralph, start: Start, c
     for name in ([], [run.run_id]):
         answer = ralph(command, *name)
         assert answer.returncode == 64
-        assert f"has died; `ralph run --resume {run.run_id}`" in answer.stderr
+        assert f"died; you can resume it with `ralph run --resume {run.run_id}`" in answer.stderr
 
 
 def test_of_several_one_must_be_named(ralph: Ralph, start: Start) -> None:

@@ -431,7 +431,7 @@ def test_what_the_project_keeps_beside_our_journal_stays_visible_to_git(project:
 
 @pytest.mark.parametrize(
     ("version", "expected"),
-    [("2.0.76", "2.0.76, none was tested"), ("1.9.9", "1.9.9, too old: at least 2.0.76 is needed")],
+    [("2.0.76", "2.0.76, no version was tested"), ("1.9.9", "1.9.9, too old: 2.0.76 or later is needed")],
 )
 def test_doctor_tells_version_minimum_and_command(project: Project, ralph: Ralph, version: str, expected: str) -> None:
     project.rc("PLATFORM_DRIVER=claude-code")

@@ -1,4 +1,4 @@
-"""Words of others complete nothing, the agent's own do, and an adapter that takes the ones for the other is found."""
+"""Text of others completes nothing, the agent's own text does, and an adapter that confuses them is found."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fuzz import forgery
 from ralph.transcripts.events import Tag, Text, ToolEnd, ToolOutput, TranscriptEvent
 from ralph.transcripts.safe import SafeAdapter
 
-#: Most are found after a few tries.
+#: Most mistakes are found after a few tries.
 _BUDGET = 500
 
 
-class Mistaken(SafeAdapter):
-    """Takes for the agent's words whatever an adapter reads of one kind."""
+class MistakenAdapter(SafeAdapter):
+    """Takes all text of one kind for the agent's own."""
 
     kind: str
 
@@ -36,10 +36,10 @@ class Mistaken(SafeAdapter):
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_the_agents_own_words_complete(name: str) -> None:
-    """Otherwise it would prove nothing that those of others do not."""
+def test_the_agents_own_text_completes(name: str) -> None:
+    """Otherwise it would prove nothing that the text of others does not complete."""
     rng = random.Random(1)
-    tries = (forgery.with_marker(forgery.known()[name].own, rng)[1] for _ in range(_BUDGET))
+    tries = (forgery.with_marker(forgery.all_sites()[name].own, rng)[1] for _ in range(_BUDGET))
     assert any(forgery.verdict(name, lines, 0)["completed"] for lines in tries)
 
 
@@ -52,10 +52,10 @@ def test_the_agents_own_words_complete(name: str) -> None:
         ("kimi", "thoughts"), ("goose", "thoughts"), ("droid", "thoughts"), ("cline", "thoughts"),
     ],
 )  # fmt: skip
-def test_words_of_others_taken_for_the_agents_are_found(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Mistaken, "kind", kind, raising=False)
-    monkeypatch.setattr(ralph.judging.replay, "SafeAdapter", Mistaken)
-    with pytest.raises(ViolationError, match="not its own words"):
+def test_text_of_others_taken_for_the_agents_is_found(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MistakenAdapter, "kind", kind, raising=False)
+    monkeypatch.setattr(ralph.judging.replay, "SafeAdapter", MistakenAdapter)
+    with pytest.raises(ViolationError, match="not the agent's own"):
         _search(name, random.Random(1))
 
 

@@ -1,4 +1,4 @@
-"""A short and always equal form of `make fuzz`: what every target promises holds for its seeds and for some damage."""
+"""A short, deterministic form of `make fuzz`: the properties of each target hold for its seeds and for some damage."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fuzz.checks import ViolationError
+from fuzz.new_ids import New
 from fuzz.properties import inputs
-from fuzz.renewed import New
 from fuzz.seeds import seeds
 from fuzz.streams import Streams
 from fuzz.targets import TARGETS
@@ -22,13 +22,13 @@ from ralph.transcripts.base import TranscriptAdapter
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
 
-#: Few here, where they run with each change; `make fuzz` tries thousands.
+#: Few, because these tests run with each change; `make fuzz` tries thousands.
 _EXAMPLES = 6
 
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Targets that read files give themselves another home: that ends with the test."""
+    """Targets that read files change HOME. This restores it after the test."""
     monkeypatch.setattr(os, "environ", os.environ.copy())
 
 
@@ -37,13 +37,13 @@ def test_every_adapter_is_a_target() -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_what_is_promised_holds_for_the_seeds(name: str) -> None:
+def test_the_properties_hold_for_the_seeds(name: str) -> None:
     for data in seeds(name)[:: max(1, len(seeds(name)) // 4)]:
         TARGETS[name].check(data)
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_what_is_promised_holds_for_damaged_input(name: str) -> None:
+def test_the_properties_hold_for_damaged_input(name: str) -> None:
     @settings(max_examples=_EXAMPLES, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
     @given(inputs(name))
     def each(data: bytes) -> None:
@@ -53,23 +53,23 @@ def test_what_is_promised_holds_for_damaged_input(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", transcripts.names())
-def test_an_adapter_does_not_grow_with_what_it_reads(name: str) -> None:
-    """Some lines of a recording, again and again, and as if they were of ever new calls and messages."""
+def test_the_memory_of_an_adapter_does_not_grow_with_its_input(name: str) -> None:
+    """Some lines of a recording, over and over: unchanged, and as if they came from new calls and messages."""
     lines = max((Streams.of(data).lines for data in seeds(name)[:8]), key=len)
     memory.check(lambda: transcripts.create(name, None), [lines[len(lines) // 2]])
     some = [line for line in lines if len(line[1]) < 1500][:12]
     memory.check_new_ids(lambda: transcripts.create(name, None), [], some, New.ALL)
 
 
-def test_a_framer_that_loses_something_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check itself can fail: here for a framer that forgets what no newline ends."""
+def test_a_framer_that_loses_a_line_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check itself can fail: here for a framer that drops a last line without a newline."""
     monkeypatch.setattr(framing.LineFramer, "flush", lambda self: [])
     framing.check(b"one\n")
     with pytest.raises(ViolationError):
         framing.check(b"one\ntwo")
 
 
-def test_an_adapter_that_keeps_all_it_reads_is_found() -> None:
+def test_an_adapter_that_keeps_its_whole_input_is_found() -> None:
     class Hoarder(TranscriptAdapter):
         def __init__(self) -> None:
             self.kept: list[str] = []

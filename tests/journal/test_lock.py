@@ -1,4 +1,4 @@
-"""One run a directory."""
+"""One run per directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_the_second_one_is_refused_and_told_who_holds_it(tmp_path: Path) -> None:
+def test_a_second_holder_is_refused_with_the_name_of_the_first(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with RunLock(path) as lock:
         lock.claim("run-1")
@@ -25,14 +25,14 @@ def test_the_second_one_is_refused_and_told_who_holds_it(tmp_path: Path) -> None
     assert not is_locked(path)
 
 
-def test_it_can_be_taken_again(tmp_path: Path) -> None:
+def test_a_released_lock_can_be_taken_again(tmp_path: Path) -> None:
     for name in ("a-long-name", "b"):
         with RunLock(tmp_path / "lock") as lock:
             lock.claim(name)
             assert (tmp_path / "lock").read_text().startswith(f"run {name}, process ")
 
 
-def test_that_of_a_killed_process_is_not_in_the_way(tmp_path: Path) -> None:
+def test_the_lock_of_a_killed_process_does_not_block(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     script = (
         "import sys, time; from pathlib import Path; from ralph.journal.lock import RunLock\n"
@@ -50,30 +50,30 @@ def test_that_of_a_killed_process_is_not_in_the_way(tmp_path: Path) -> None:
         pass
 
 
-def test_somebody_who_only_looks_is_not_in_the_way(tmp_path: Path) -> None:
-    """`ralph show` and `ralph tail` ask whether it is held; a run that starts in that moment must not be refused."""
+def test_checking_a_lock_does_not_block_a_run_that_starts(tmp_path: Path) -> None:
+    """`ralph show` and `ralph tail` check the lock; a run that starts at that moment must not be refused."""
     path = tmp_path / "lock"
     path.touch()
     script = (
         "import sys; from pathlib import Path; from ralph.journal.lock import is_locked\n"
         "print('up', flush=True)\nwhile True: is_locked(Path(sys.argv[1]))"
     )
-    looker = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE)
+    checker = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE)
     try:
-        assert looker.stdout is not None
-        looker.stdout.readline()
+        assert checker.stdout is not None
+        checker.stdout.readline()
         for _ in range(20_000):
             with RunLock(path):
                 pass
     finally:
-        looker.kill()
-        looker.communicate()
+        checker.kill()
+        checker.communicate()
 
 
-def test_a_lock_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_lock_that_cannot_be_created_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="missing"), RunLock(tmp_path / "missing" / "lock"):
         pass
 
 
-def test_what_does_not_exist_is_not_locked(tmp_path: Path) -> None:
+def test_a_missing_file_is_not_locked(tmp_path: Path) -> None:
     assert not is_locked(tmp_path / "lock")

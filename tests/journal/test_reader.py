@@ -1,4 +1,4 @@
-"""Reading runs: whole ones, growing ones, and those that were cut short."""
+"""Reading complete runs, growing runs, and runs that were cut short."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def texts(records: Any) -> list[str]:
     return [r.event.text for r in records]
 
 
-def test_what_was_written_is_read(journal: JournalWriter) -> None:
+def test_records_are_read_as_written(journal: JournalWriter) -> None:
     journal.events([Text(Tag.AI, "a"), Text(Tag.SYS, "b\u2028c")])
     assert texts(reader.records(journal.paths)) == ["a", "b\u2028c"]
 
 
-def test_a_torn_last_line_is_dropped(journal: JournalWriter) -> None:
+def test_an_incomplete_last_line_is_dropped(journal: JournalWriter) -> None:
     journal.events([Text(Tag.AI, "whole"), Text(Tag.AI, "torn")])
     data = journal.paths.events.read_bytes()
     start = data.index(b"\n") + 1
@@ -49,9 +49,9 @@ def test_a_torn_last_line_is_dropped(journal: JournalWriter) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200))
-def test_rubbish_in_the_file_never_raises(journal: JournalWriter, rubbish: bytes) -> None:
+def test_garbage_in_the_file_never_raises(journal: JournalWriter, garbage: bytes) -> None:
     journal.paths.events.write_bytes(
-        b'{"seq":1,"time":1.0,"iteration":0,"type":"text","tag":"AI","text":"x"}\n' + rubbish
+        b'{"seq":1,"time":1.0,"iteration":0,"type":"text","tag":"AI","text":"x"}\n' + garbage
     )
     assert next(iter(reader.records(journal.paths))).event == Text(Tag.AI, "x")
     list(reader.records(journal.paths))
@@ -91,20 +91,20 @@ def test_the_newest_meta_of_a_kind_is_found_from_the_end(journal: JournalWriter)
     assert found["text"] == "new"
 
 
-def test_an_end_longer_than_what_is_looked_at_first_is_found(journal: JournalWriter) -> None:
+def test_a_summary_longer_than_the_first_read_is_found(journal: JournalWriter) -> None:
     """A summary with a thousand long file names."""
     journal.events([Meta({"kind": Kind.RUN_END.value, "files": ["d/" * 100] * 1000})])
     assert reader.last_meta(journal.paths, Kind.RUN_END) is not None
 
 
-def test_a_missing_or_torn_run_json_gives_nothing(journal: JournalWriter) -> None:
+def test_a_missing_or_incomplete_run_json_is_empty(journal: JournalWriter) -> None:
     assert reader.run_facts(journal.paths) == {}
     journal.paths.run_json.write_text('{"run": "x')
     assert reader.run_facts(journal.paths) == {}
 
 
-def test_the_newest_run_is_the_one_that_began_last_whatever_the_clock_said(tmp_path: Path) -> None:
-    """Set back, or an hour back in autumn: its name sorts before that of the run before it."""
+def test_the_newest_run_is_the_one_that_started_last_even_if_the_clock_was_set_back(tmp_path: Path) -> None:
+    """For example at the end of daylight saving time: its id sorts before that of the previous run."""
     state = prepare_state(tmp_path)
     for name in ("20261025-025900", "20261025-020100"):
         with JournalWriter(state, name):
@@ -114,7 +114,7 @@ def test_the_newest_run_is_the_one_that_began_last_whatever_the_clock_said(tmp_p
     assert reader.find_run(state, None).run_id == "20261025-025900"
 
 
-def test_runs_are_found_upward_by_beginning_or_the_newest(tmp_path: Path) -> None:
+def test_runs_are_found_from_a_subfolder_and_by_prefix(tmp_path: Path) -> None:
     state = prepare_state(tmp_path)
     for name in ("20260101-1", "20260101-2", "20260202-1"):
         with JournalWriter(state, name):
@@ -126,20 +126,20 @@ def test_runs_are_found_upward_by_beginning_or_the_newest(tmp_path: Path) -> Non
     assert reader.find_run(found, None).run_id == "20260202-1"
     assert reader.find_run(found, "latest").run_id == "20260202-1"
     assert reader.find_run(found, "202602").run_id == "20260202-1"
-    with pytest.raises(UsageError, match="may be 2 runs"):
+    with pytest.raises(UsageError, match="matches 2 runs"):
         reader.find_run(found, "202601")
     with pytest.raises(UsageError, match="there is no run '1999'"):
         reader.find_run(found, "1999")
 
 
-def test_where_there_are_no_runs_it_is_said(tmp_path: Path) -> None:
+def test_a_folder_without_runs_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no runs"):
         reader.find_state(tmp_path, Trust())
     with pytest.raises(UsageError, match="no runs"):
         reader.find_run(prepare_state(tmp_path), None)
 
 
-def test_a_run_is_shown_as_it_was_and_raw(ralph: Callable[..., Any], repo: Path) -> None:
+def test_show_prints_a_run_rendered_raw_and_as_json(ralph: Callable[..., Any], repo: Path) -> None:
     ralph("run", "--agent-cmd", "echo words $RALPH_ITERATION; echo aside >&2", "2")
     shown = ralph("show")
     assert (shown.returncode, shown.stderr) == (0, "")

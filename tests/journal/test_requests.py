@@ -1,4 +1,4 @@
-"""Requests are files: whole or not there, in order, private."""
+"""Requests are files: written atomically, read in order."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def requests(tmp_path: Path) -> Requests:
-    box = Requests(RunPaths(tmp_path))
-    box.make()
-    return box
+    requests = Requests(RunPaths(tmp_path))
+    requests.prepare()
+    return requests
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,11 @@ def requests(tmp_path: Path) -> Requests:
         (Stop.AT_ONCE, True, Stop.AT_ONCE),
     ],
 )
-def test_asking_again_never_asks_for_less(before: Stop | None, now: bool, after: Stop) -> None:
+def test_a_second_stop_request_never_weakens_the_first(before: Stop | None, now: bool, after: Stop) -> None:
     assert escalated(before, now=now) is after
 
 
-def test_a_pause_is_asked_for_and_ended(requests: Requests) -> None:
+def test_a_pause_is_requested_and_ended(requests: Requests) -> None:
     assert requests.pause() is None
     requests.ask_pause(now=False)
     assert requests.pause() is Pause.AFTER
@@ -52,7 +52,7 @@ def test_a_pause_is_asked_for_and_ended(requests: Requests) -> None:
     assert not requests.end_pause()
 
 
-def test_notes_keep_their_order_beyond_the_width_of_their_numbers(requests: Requests, tmp_path: Path) -> None:
+def test_notes_keep_their_order_when_their_numbers_grow_longer(requests: Requests, tmp_path: Path) -> None:
     (tmp_path / "control" / "notes" / "9999-aa.md").write_text("before")
     for text in ("one", "two"):
         requests.add_note(text)
@@ -75,27 +75,27 @@ def test_many_writers_lose_nothing(requests: Requests) -> None:
         assert [n for w, n in found if w == who] == list(range(20))
 
 
-def test_for_the_next_process_only_notes_are_left(requests: Requests) -> None:
+def test_only_notes_survive_for_the_next_process(requests: Requests) -> None:
     requests.ask_stop(now=True)
     requests.ask_pause(now=True)
     requests.add_note("keep me")
-    requests.make()
+    requests.prepare()
     assert (requests.stop(), requests.pause(), [n.text for n in requests.notes()]) == (None, None, ["keep me"])
 
 
 @pytest.mark.parametrize("content", [b"", b"sto", b"\xff\xfe", b"now\n", b"x" * 100_000])
-def test_what_we_would_not_write_is_no_request(requests: Requests, tmp_path: Path, content: bytes) -> None:
+def test_unknown_content_is_not_a_request(requests: Requests, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "control" / "stop").write_bytes(content)
     assert requests.stop() is None
 
 
-def test_what_is_being_written_is_no_note(requests: Requests, tmp_path: Path) -> None:
+def test_a_file_that_is_being_written_is_not_a_note(requests: Requests, tmp_path: Path) -> None:
     (tmp_path / "control" / "notes" / "half.tmp").write_text("x")
     (tmp_path / "control" / "notes" / "README.md").write_text("x")
     assert requests.notes() == []
 
 
-def test_nobody_need_hear_the_bell(requests: Requests, tmp_path: Path) -> None:
+def test_requests_work_when_nobody_reads_the_fifo(requests: Requests, tmp_path: Path) -> None:
     requests.ring()
     os.mkfifo(tmp_path / "control" / "bell")
     requests.ring()
@@ -103,6 +103,6 @@ def test_nobody_need_hear_the_bell(requests: Requests, tmp_path: Path) -> None:
     assert requests.stop() is Stop.FINISH
 
 
-def test_a_folder_that_is_gone_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_deleted_folder_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="cannot be written"):
         Requests(RunPaths(tmp_path / "missing")).ask_stop(now=False)

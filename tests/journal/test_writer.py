@@ -1,4 +1,4 @@
-"""Runs on disk, as they are written."""
+"""Writing runs to disk."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ralph.errors import RunError
+from ralph.journal.appender import RawFile
 from ralph.journal.layout import StatePaths
-from ralph.journal.writer import JournalWriter, RawFile, new_run_id, prepare_state
+from ralph.journal.writer import JournalWriter, new_run_id, prepare_state
 from ralph.masking.masker import Masker
 from ralph.transcripts.events import Meta, Tag, Text
 
@@ -26,7 +27,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_ids_sort_by_time_and_differ_within_a_moment() -> None:
+def test_ids_sort_by_time_and_differ_within_a_millisecond() -> None:
     assert new_run_id(1_000_000.0) < new_run_id(1_000_000.5) < new_run_id(1_000_001.0) < new_run_id(1_100_000.0)
     assert len({new_run_id(5.0) for _ in range(20)}) > 1
 
@@ -57,7 +58,7 @@ def test_a_lone_surrogate_does_not_stop_the_journal(tmp_path: Path) -> None:
     assert b"half \xef\xbf\xbd" in line
 
 
-def test_only_the_user_may_read_a_run(tmp_path: Path) -> None:
+def test_only_the_user_can_read_a_run(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         with JournalWriter(prepare_state(tmp_path), "r1") as journal:
@@ -83,14 +84,14 @@ def test_latest_points_to_the_newest_run(tmp_path: Path) -> None:
     assert (state.latest / "events.jsonl").is_file()
 
 
-def test_the_other_path_leads_to_the_newest_events(tmp_path: Path) -> None:
+def test_agent_events_links_to_the_newest_events(tmp_path: Path) -> None:
     for name in ("r1", "r2"):
         with JournalWriter(prepare_state(tmp_path), name) as journal:
             journal.events([Text(Tag.AI, name)])
     assert b'"text":"r2"' in (tmp_path / ".agent" / "events.jsonl").read_bytes()
 
 
-def test_a_file_of_the_users_there_stays(tmp_path: Path) -> None:
+def test_an_existing_agent_events_file_is_kept(tmp_path: Path) -> None:
     (tmp_path / ".agent").mkdir()
     (tmp_path / ".agent" / "events.jsonl").write_text("mine\n")
     with JournalWriter(prepare_state(tmp_path), "r1"):
@@ -99,14 +100,14 @@ def test_a_file_of_the_users_there_stays(tmp_path: Path) -> None:
     assert not (tmp_path / ".agent" / ".gitignore").exists()
 
 
-def test_an_agent_that_is_a_file_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_file_named_dot_agent_is_not_an_obstacle(tmp_path: Path) -> None:
     (tmp_path / ".agent").write_text("mine\n")
     with JournalWriter(prepare_state(tmp_path), "r1"):
         pass
     assert (tmp_path / ".agent").read_text() == "mine\n"
 
 
-def test_git_sees_nothing_of_it(repo: Path) -> None:
+def test_git_ignores_the_journal(repo: Path) -> None:
     with JournalWriter(prepare_state(repo), "r1") as journal:
         journal.write_run({})
         journal.begin_iteration(1, b"p")
@@ -133,7 +134,7 @@ def test_a_file_in_the_way_is_named(tmp_path: Path, in_the_way: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["latest", "lock"])
-def test_a_folder_in_the_way_is_answered_without_a_traceback(ralph: Callable[..., Any], repo: Path, name: str) -> None:
+def test_a_folder_in_the_way_is_reported_without_a_traceback(ralph: Callable[..., Any], repo: Path, name: str) -> None:
     (repo / ".ralph" / name).mkdir(parents=True)
     (repo / ".ralph" / name / "x").touch()
     done = ralph("run", "--agent-cmd", "echo x", "1")
@@ -147,7 +148,7 @@ def test_a_folder_in_the_way_is_answered_without_a_traceback(ralph: Callable[...
     [(40, "head -c 3000000 /dev/zero; sleep 600"), (0, "echo x"), (1, "echo x"), (2, "seq 300; sleep 600")],
 )
 def test_a_full_disk_is_a_clear_error(repo: Path, kilobytes: int, agent: str) -> None:
-    """A limit on the size of files fails writes in the same places as a full disk does."""
+    """A limit on file sizes makes the same writes fail as a full disk."""
     limited = ["bash", "-c", f'ulimit -f {kilobytes}; exec "$0" "$@"', sys.executable]
     done = subprocess.run(
         [*limited, "-m", "ralph", "run", "--agent-cmd", agent, "1"],
@@ -161,13 +162,13 @@ def test_a_full_disk_is_a_clear_error(repo: Path, kilobytes: int, agent: str) ->
     assert "the journal cannot be written" in done.stdout + done.stderr
     assert "bug" not in done.stderr
     assert "Traceback" not in done.stderr
-    for events in repo.glob(".ralph/runs/*/events.jsonl"):  # none of its lines is half a line
+    for events in repo.glob(".ralph/runs/*/events.jsonl"):  # no line is incomplete
         for line in events.read_bytes().splitlines(keepends=True):
             assert line.endswith(b"\n")
             json.loads(line)
 
 
-def test_raw_output_is_kept_byte_for_byte_and_apart(ralph: Callable[..., Any], repo: Path) -> None:
+def test_raw_stdout_and_stderr_are_kept_byte_for_byte(ralph: Callable[..., Any], repo: Path) -> None:
     data = bytes(range(256)) * 50
     (repo / "data").write_bytes(data)
     ralph("run", "--agent-cmd", "cat data; cat data data >&2", "1")
@@ -176,7 +177,7 @@ def test_raw_output_is_kept_byte_for_byte_and_apart(ralph: Callable[..., Any], r
     assert (folder / "stderr.raw").read_bytes() == data * 2
 
 
-def test_run_json_says_what_was_run(ralph: Callable[..., Any], repo: Path) -> None:
+def test_run_json_records_what_was_run(ralph: Callable[..., Any], repo: Path) -> None:
     ralph("run", "--agent-cmd", "echo x", "1", "--max-failures", "7", env={"SOME_API_KEY": "very-secret-value"})
     text = (repo / ".ralph" / "latest" / "run.json").read_text()
     facts = json.loads(text)
@@ -189,23 +190,23 @@ def test_run_json_says_what_was_run(ralph: Callable[..., Any], repo: Path) -> No
     assert "very-secret-value" not in text
 
 
-def test_a_folder_that_a_kill_left_before_the_iterations_first_event_is_taken_over(tmp_path: Path) -> None:
+def test_a_resumed_run_reuses_an_iteration_folder_without_output(tmp_path: Path) -> None:
     state = prepare_state(tmp_path)
     with JournalWriter(state, "r1") as journal:
         journal.begin_iteration(1, b"half of the pro")
-    with JournalWriter(state, "r1", again=True) as journal:
+    with JournalWriter(state, "r1", resume=True) as journal:
         prompt, out, _ = journal.begin_iteration(1, b"the prompt")
         out.write(b"words")
         assert prompt.read_bytes() == b"the prompt"
-    with JournalWriter(state, "r1", again=True) as journal, pytest.raises(RunError, match="exists"):
-        journal.begin_iteration(1, b"p")  # an agent's bytes are never written over
+    with JournalWriter(state, "r1", resume=True) as journal, pytest.raises(RunError, match="exists"):
+        journal.begin_iteration(1, b"p")  # output of an agent is never overwritten
 
 
 def test_state_paths_are_below_the_working_directory(tmp_path: Path) -> None:
     assert StatePaths(tmp_path).runs == tmp_path / ".ralph" / "runs"
 
 
-def test_a_raw_file_takes_what_a_pipe_holds_and_gives_it_back(tmp_path: Path) -> None:
+def test_a_raw_file_stores_and_returns_the_bytes_of_a_pipe(tmp_path: Path) -> None:
     read, write = os.pipe()
     os.set_blocking(read, False)
     raw = RawFile(tmp_path / "raw")
@@ -217,14 +218,14 @@ def test_a_raw_file_takes_what_a_pipe_holds_and_gives_it_back(tmp_path: Path) ->
     assert raw.take(read, 100) == b"one\0" * 4 + b"two\xff"
     os.close(write)
     assert raw.take(read, 100) == b""
-    raw.write(b"by the other way")
+    raw.write(b"written directly")
     raw.close()
     os.close(read)
-    assert (tmp_path / "raw").read_bytes() == b"one\0" * 10 + b"two\xff" + b"by the other way"
+    assert (tmp_path / "raw").read_bytes() == b"one\0" * 10 + b"two\xff" + b"written directly"
 
 
-def test_a_raw_file_can_do_without_the_kernels_help(tmp_path: Path) -> None:
-    """It moves nothing out of a file that is neither a pipe nor empty into this one."""
+def test_a_raw_file_works_without_splice(tmp_path: Path) -> None:
+    """The kernel does not splice from one regular file to another."""
     source = tmp_path / "source"
     source.write_bytes(b"a few bytes")
     raw = RawFile(tmp_path / "raw")
@@ -236,7 +237,7 @@ def test_a_raw_file_can_do_without_the_kernels_help(tmp_path: Path) -> None:
 
 
 def begin(state: StatePaths, name: str, facts: object, *, events: bool = False) -> None:
-    """A run that breaks off where it is to write its run.json, before or after its first event."""
+    """Starts a run that fails to write run.json, before or after its first event."""
     with JournalWriter(state, name) as journal:
         if events:
             journal.record([Meta({"kind": "x"})])
@@ -244,7 +245,7 @@ def begin(state: StatePaths, name: str, facts: object, *, events: bool = False) 
         journal.write_run({"facts": facts})
 
 
-def test_of_a_run_that_could_not_begin_nothing_is_left(tmp_path: Path) -> None:
+def test_a_run_that_could_not_start_leaves_nothing(tmp_path: Path) -> None:
     state = prepare_state(tmp_path)
     with pytest.raises(RunError):
         begin(state, "r1", "x", events=True)
@@ -254,7 +255,7 @@ def test_of_a_run_that_could_not_begin_nothing_is_left(tmp_path: Path) -> None:
     assert not state.latest.is_symlink()
 
 
-def test_what_is_masked_afterwards_is_masked_under_its_second_name_too(tmp_path: Path) -> None:
+def test_a_file_that_is_masked_later_is_masked_in_the_backup_too(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     masker = Masker({"s3cr3t-value-1234": "KEY"})
     with JournalWriter(prepare_state(tmp_path), "1", masker=masker, redact_raw=True) as journal:

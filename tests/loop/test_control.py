@@ -43,7 +43,7 @@ class Requested:
 
 @pytest.fixture
 def requested(tmp_path: Path) -> Iterator[Requested]:
-    with StopSwitch(Requests(RunPaths(tmp_path)).make()) as switch:
+    with StopSwitch(Requests(RunPaths(tmp_path)).prepare()) as switch:
         yield Requested(tmp_path, switch)
 
 

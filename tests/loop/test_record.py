@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ralph.agents import adapters as registry
-from ralph.journal.writer import Appender
+from ralph.journal.appender import Appender
 from ralph.judging.observe import Observation
 from ralph.judging.output import OutputReader
 from ralph.judging.signals import Markers

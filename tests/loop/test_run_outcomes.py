@@ -249,7 +249,7 @@ def test_two_runs_at_once_in_one_directory_are_refused(live: Callable[..., Live]
     read_pid(repo / ".git" / "pid")
     second = ralph("run", "--agent-cmd", "echo x")
     assert second.returncode == 64
-    assert "already going" in second.stderr
+    assert "already active" in second.stderr
     assert str(going.process.pid) in second.stderr
     assert len(os.listdir(repo / ".ralph" / "runs")) == 1
     going.process.send_signal(signal.SIGINT)

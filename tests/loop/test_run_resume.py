@@ -236,7 +236,7 @@ def test_a_running_run_cannot_be_resumed(run_rtf1: Run, repo: Path, resume: Run)
     ran = run_rtf1(f"{inner}\n{DONE}")
     assert ran.code == 0
     told = (repo / "second.txt").read_text()
-    assert "already going" in told
+    assert "already active" in told
     assert told.endswith("64\n")
 
 

@@ -1,4 +1,4 @@
-"""Keys of every kind, made up: put together here, so that no scanner takes this file for a leak."""
+"""Invented keys of every kind, assembled at run time so that no scanner takes this file for a leak."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BODY = "\n".join([_MIX[:52] + "+/ab" + "ABCDefgh"] * 12) + "\nQ0RF=="
 PEM = "-----BEGIN " + "RSA PRIVATE KEY-----\n" + _BODY + "\n-----END " + "RSA PRIVATE KEY-----"
 PEM_BODY = _BODY
 
-#: What is no secret, however it looks.
+#: Texts that are not secrets, although they look similar.
 ORDINARY = [
     "task-list of the risk-averse desk-bound",
     "sk-circle sk-fading-circle-container-of-the-page",

@@ -1,4 +1,4 @@
-"""Events on their way to the journal: whole lines, and lines in pieces."""
+"""Masking events, for whole lines and for lines in pieces."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ai(text: str) -> Text:
 
 
 def passed(masker: EventMasker, batches: list[list[TranscriptEvent]]) -> list[TranscriptEvent]:
-    """All that came out, the lines checked against the events."""
+    """All events that come out; their lines are checked against them."""
     out: list[TranscriptEvent] = []
     for batch in (*batches, [meta.notice("the end")]):
         shown, lines = masker.encode(batch)
@@ -71,7 +71,7 @@ def test_every_field_is_masked_and_the_structure_stays() -> None:
     assert VALUE.encode() not in lines
 
 
-def test_a_private_key_line_by_line() -> None:
+def test_a_private_key_is_masked_line_by_line() -> None:
     lines = ["before", *PEM.split("\n"), "after it"]
     out = passed(stream(), [[ai(line)] for line in lines])
     assert texts(out[:1]) == "before"
@@ -79,7 +79,7 @@ def test_a_private_key_line_by_line() -> None:
     assert {e.text for e in out[1:-1] if isinstance(e, Text)} == {"[masked:key]"}
 
 
-def test_what_only_begins_like_a_private_key_does_not_swallow_the_rest() -> None:
+def test_text_after_the_first_line_of_a_private_key_is_kept() -> None:
     begin = PEM.split("\n")[0]
     out = passed(stream(), [[ai(begin)], [ai("is how such a file begins.")], [ai("word")]])
     assert [e.text for e in out if isinstance(e, Text)] == ["[masked:key]", "is how such a file begins.", "word"]
@@ -87,8 +87,8 @@ def test_what_only_begins_like_a_private_key_does_not_swallow_the_rest() -> None
 
 @pytest.mark.parametrize("secret", [VALUE, *KEYS.values()])
 @pytest.mark.parametrize("tool", [False, True])
-def test_a_secret_in_two_pieces_wherever_it_is_cut(secret: str, tool: bool) -> None:
-    """Less than four characters of it may be seen: they are no secret, and holding them back would be noticed."""
+def test_a_secret_in_two_pieces_is_masked_wherever_it_is_split(secret: str, tool: bool) -> None:
+    """Fewer than four characters of it may be shown: they reveal nothing, and users would notice the delay."""
     first = 1 if secret == VALUE else 5 if secret.startswith(("ghp_", "gho_")) else 12
     for cut in range(first, len(secret)):
         parts = [f"it is {secret[:cut]}", f"{secret[cut:]}, yes"]
@@ -99,7 +99,7 @@ def test_a_secret_in_two_pieces_wherever_it_is_cut(secret: str, tool: bool) -> N
         if cut < 4:
             assert rest not in shown
         elif shown != f"it is [masked:{label}], yes":
-            # What came was a whole key already: its last letters could as well be the next word.
+            # The first piece was a complete key already, so the rest could be the next word.
             assert secret != VALUE
             assert shown == f"it is [masked:{label}]{rest}, yes"
             assert len(rest) < 16
@@ -107,7 +107,7 @@ def test_a_secret_in_two_pieces_wherever_it_is_cut(secret: str, tool: bool) -> N
 
 
 @given(st.lists(st.integers(0, 200), max_size=30), st.booleans())
-def test_a_secret_in_any_pieces(where: list[int], together: bool) -> None:
+def test_a_secret_in_any_pieces_is_masked(where: list[int], together: bool) -> None:
     whole = f"so {VALUE} and {KEYS['anthropic']} and {PEM} there, done"
     edges = [0, *sorted(w % len(whole) for w in where), len(whole)]
     pieces: list[TranscriptEvent] = [ai(whole[a:b]) for a, b in itertools.pairwise(edges) if a < b]
@@ -121,12 +121,12 @@ def test_a_secret_in_any_pieces(where: list[int], together: bool) -> None:
 
 
 @given(st.lists(st.text(alphabet=st.characters(codec="utf-8"), max_size=12), max_size=12))
-def test_pieces_without_secrets_come_through_in_order(parts: list[str]) -> None:
+def test_pieces_without_secrets_are_unchanged_and_in_order(parts: list[str]) -> None:
     events: list[TranscriptEvent] = [ai(part) for part in parts]
     assert passed(stream(pieces=True), [[event] for event in events]) == events
 
 
-def test_character_by_character() -> None:
+def test_a_secret_printed_character_by_character_is_masked() -> None:
     text = f"a {VALUE} b"
     shown = texts(passed(stream(pieces=True), [[ai(c)] for c in text]))
     assert VALUE[3:] not in shown
@@ -134,7 +134,7 @@ def test_character_by_character() -> None:
     assert shown.endswith(" b")
 
 
-def test_only_what_may_begin_a_secret_is_held_back() -> None:
+def test_only_a_possible_start_of_a_secret_is_held_back() -> None:
     masker = stream(pieces=True)
     for text in ORDINARY[:7]:
         assert masker.encode([ai(text)])[0] == [ai(text)]
@@ -144,25 +144,25 @@ def test_only_what_may_begin_a_secret_is_held_back() -> None:
     shown, lines = masker.release()
     assert shown == [ai(f"x {VALUE[:8]}")]
     assert lines.count(b"\n") == 1
-    assert masker.encode([ai(VALUE[8:] + " y")])[0] == [ai(" y")]  # the rest does not come out late
+    assert masker.encode([ai(VALUE[8:] + " y")])[0] == [ai(" y")]  # the rest of the secret is masked even now
 
 
-def test_the_next_line_after_a_key_is_not_taken_for_its_end() -> None:
+def test_the_line_after_a_key_is_not_taken_for_a_part_of_it() -> None:
     out = passed(stream(pieces=True), [[ai(KEYS["openai"])], [ai("hello world")]])
     assert [e.text for e in out if isinstance(e, Text)] == ["[masked:key]", "hello world"]
 
 
-def test_order_is_kept_around_what_waits() -> None:
+def test_order_is_kept_when_an_event_is_held_back() -> None:
     events: list[TranscriptEvent] = [ai(f"x {VALUE[:9]}"), ToolStart(ToolCall("1", "Bash")), ai("else")]
     assert passed(stream(pieces=True), [[event] for event in events]) == events
 
 
-def test_off_is_off() -> None:
+def test_masking_can_be_turned_off() -> None:
     events: list[TranscriptEvent] = [ai(VALUE)]
     assert EventMasker(Masker(SECRETS, on=False)).encode(events)[0] is events
 
 
-def test_what_ralph_quotes_and_cuts_is_masked() -> None:
+def test_a_secret_that_ralph_quotes_and_cuts_is_masked() -> None:
     shown, lines = stream().encode([meta.notice(f"refused {VALUE[:15]}")])
     assert shown == [meta.notice("refused [masked:HORSE_TOKEN]")]
     assert VALUE[:15].encode() not in lines

@@ -1,4 +1,4 @@
-"""Texts and structures."""
+"""Masking texts and structures."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ VALUE = 'tr0ub4dor&3/"quoted"\\x'
 @pytest.mark.parametrize(
     "frame", ["{}", "key={} done", '"{}",', "(\\n{})", "https://u:{}@h/p", "\x1b[32m{}\x1b[0m", "`{}`"]
 )
-def test_known_formats_are_found_wherever_they_stand(kind: str, frame: str) -> None:
+def test_known_formats_are_masked_in_any_context(kind: str, frame: str) -> None:
     shown = Masker().text(frame.format(KEYS[kind]))
     assert shown == frame.format("[masked:key]")
 
 
 @pytest.mark.parametrize("text", ORDINARY)
-def test_ordinary_text_stays_as_it_is(text: str) -> None:
+def test_ordinary_text_is_unchanged(text: str) -> None:
     assert Masker().text(text) == text
 
 
-def test_of_bearer_only_the_token_is_masked() -> None:
+def test_only_the_token_after_bearer_is_masked() -> None:
     token = "abcdefghijklmnop.1234567890~xyz=="
     assert Masker().text(f"Authorization: Bearer {token}, ok") == "Authorization: Bearer [masked:key], ok"
 
 
-def test_private_keys_as_they_are_and_escaped() -> None:
+def test_private_keys_are_masked_plain_and_escaped() -> None:
     assert Masker().text(f"a\n{PEM}\nb") == "a\n[masked:key]\nb"
     assert json.loads(Masker().text(json.dumps({"k": PEM}))) == {"k": "[masked:key]"}
     assert PEM_BODY[:40] not in Masker().text(json.dumps(json.dumps({"k": PEM})))
 
 
-def test_a_value_is_named_after_its_variable_also_when_it_has_a_format() -> None:
+def test_a_mask_names_the_variable_even_if_the_value_has_a_known_format() -> None:
     masker = Masker({KEYS["anthropic"]: "ANTHROPIC_API_KEY"})
     assert masker.text(f"x {KEYS['anthropic']} y") == "x [masked:ANTHROPIC_API_KEY] y"
 
@@ -52,11 +52,11 @@ def test_a_value_is_found_in_json_within_json(escapes: int) -> None:
     for _ in range(escapes):
         text, expected = json.dumps(text), json.dumps(expected)
     assert Masker({VALUE: "X"}).text(text) == expected
-    if escapes:  # some writers of JSON escape this as well
+    if escapes:  # some JSON encoders escape slashes too
         assert Masker({VALUE: "X"}).text(text.replace("/", "\\/")) == expected
 
 
-def test_structures_are_masked_to_the_last_leaf() -> None:
+def test_structures_are_masked_at_every_level() -> None:
     masker = Masker({"hunter2hunter2": "X"})
     value = {"kind": "error", "a": ["hunter2hunter2", 1, None, {"hunter2hunter2": True}], "b": 1.5}
     assert masker.value(value) == {"kind": "error", "a": ["[masked:X]", 1, None, {"[masked:X]": True}], "b": 1.5}
@@ -67,11 +67,11 @@ def test_the_longer_of_two_values_wins() -> None:
     assert masker.text("secret-one secret-one-and-two") == "[masked:A] [masked:B]"
 
 
-def test_the_users_own_patterns() -> None:
+def test_patterns_of_the_user_are_masked() -> None:
     assert Masker({}, [r"ACME-\d{6}", "x*"]).text("id ACME-123456 x") == "id [masked:pattern] [masked:pattern]"
 
 
-def test_off_is_off() -> None:
+def test_masking_can_be_turned_off() -> None:
     assert Masker({"hunter2hunter2": "X"}, on=False).text(f"hunter2hunter2 {KEYS['github']}") == (
         f"hunter2hunter2 {KEYS['github']}"
     )
@@ -79,7 +79,7 @@ def test_off_is_off() -> None:
     assert for_environment({"A_TOKEN": "hunter2hunter2"}).text("hunter2hunter2") == "[masked:A_TOKEN]"
 
 
-def test_what_was_cut_short_is_known_by_its_larger_part() -> None:
+def test_the_larger_part_of_a_secret_that_was_cut_short_is_masked() -> None:
     masker = Masker({"c0rrect-h0rse-b4ttery": "X"})
     assert masker.text("refused: c0rrect-h0rse") == "refused: [masked:X]"
     assert masker.text("refused: c0rrect") == "refused: c0rrect"
@@ -88,9 +88,7 @@ def test_what_was_cut_short_is_known_by_its_larger_part() -> None:
 @pytest.mark.parametrize("form", formats.FORMATS, ids=lambda form: form.needs[0])
 @given(data=st.data())
 @settings(max_examples=20)
-def test_a_form_is_looked_for_only_where_something_stands_that_all_such_keys_have(
-    form: formats.Format, data: st.DataObject
-) -> None:
+def test_every_key_of_a_format_contains_one_of_its_required_literals(form: formats.Format, data: st.DataObject) -> None:
     text = data.draw(st.from_regex(form.whole))
     assert any(need in text for need in form.needs)
     assert "[masked:key]" in Masker().text(text)

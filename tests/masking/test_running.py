@@ -1,4 +1,4 @@
-"""Real runs of agents that print their keys: no file but the raw ones has them, nor has any screen."""
+"""Real runs of agents that print their keys: only the raw files contain them, and no screen shows them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 VALUE = "correct/h0rse-b4ttery-st4ple"
 DONE = "<promise>COMPLETE</promise>"
 ENV = {"HORSE_API_KEY": VALUE, "OTHER_TOKEN": KEYS["github"]}
-#: Known by its form alone.
+#: Recognised by its format alone.
 LOOSE = KEYS["gitlab"]
 PEM_LINE = PEM_BODY.split("\n")[3]
 SECRETS = [VALUE, VALUE.replace("/", "\\/"), KEYS["github"], LOOSE, PEM_LINE]
 
-# Each prints its secrets in words, in a tool's output, on stderr and in pieces, as far as its format has them.
+# Each prints its secrets in text, in a tool's output, on stderr and in pieces, as far as its format allows.
 PLAIN = f"""
 import os, sys
 print("key:", os.environ["HORSE_API_KEY"])
@@ -94,7 +94,7 @@ def leaks(data: bytes) -> list[str]:
 
 
 def files(repo: Path) -> dict[str, bytes]:
-    """All of the newest run, by their names and, of an iteration's, its number."""
+    """The files of the newest run, by name; those of an iteration by its number and their name."""
     root = (repo / ".ralph" / "latest").resolve()
     found = [path for path in root.rglob("*") if path.is_file()]
     return {
@@ -104,12 +104,12 @@ def files(repo: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("ui", ["plain", "json"])
 @pytest.mark.parametrize("name", AGENTS)
-def test_no_secret_is_shown_or_kept(
+def test_no_secret_is_shown_or_stored(
     ralph: Ralph, repo: Path, command: Callable[[str], str], name: str, ui: str
 ) -> None:
     agent = command(AGENTS[name])
     done = ralph("run", "2", "--agent-cmd", agent, "--transcript", name, "--ui", ui, env=ENV)
-    assert done.returncode == 0, done  # the agent's words are judged unmasked
+    assert done.returncode == 0, done  # the judge reads the agent's unmasked text
     assert leaks((done.stdout + done.stderr).encode()) == []
     assert "[masked:HORSE_API_KEY]" in done.stdout
     assert "[masked:key]" in done.stdout
@@ -127,20 +127,20 @@ def test_no_secret_is_shown_or_kept(
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_redacted_raw_files_have_none_either(
+def test_redacted_raw_files_contain_no_secret(
     ralph: Ralph, repo: Path, command: Callable[[str], str], name: str
 ) -> None:
     (repo / "PROMPT.md").write_text(f"Use {VALUE} and {LOOSE}, please.\n")
     agent = command(AGENTS[name] + "\nassert os.environ['HORSE_API_KEY'] in open(sys.argv[1]).read()\n")
     done = ralph("run", "1", "--agent-cmd", agent + " {prompt}", "--transcript", name, "--redact-raw", env=ENV)
-    assert done.returncode == 0, done  # the agent was given its prompt as it is
+    assert done.returncode == 0, done  # the agent got the unmasked prompt
     kept = files(repo)
     assert {n: found for n, data in kept.items() if (found := leaks(data))} == {}
     assert kept["0001/prompt.md"] == b"Use [masked:HORSE_API_KEY] and [masked:key], please.\n"
     assert b"[masked:" in kept["0001/stdout.raw"]
 
 
-def test_on_a_terminal(repo: Path, command: Callable[[str], str]) -> None:
+def test_no_secret_is_shown_on_a_terminal(repo: Path, command: Callable[[str], str]) -> None:
     parent, child = pty.openpty()
     argv = [
         sys.executable,
@@ -173,7 +173,7 @@ def test_on_a_terminal(repo: Path, command: Callable[[str], str]) -> None:
     assert leaks(seen) == []
 
 
-def test_it_can_be_switched_off(ralph: Ralph, repo: Path, command: Callable[[str], str]) -> None:
+def test_masking_can_be_turned_off(ralph: Ralph, repo: Path, command: Callable[[str], str]) -> None:
     (repo / "ralph.yml").write_text("mask: no\n")
     done = ralph("run", "1", "--agent-cmd", command(PLAIN), env=ENV)
     assert VALUE in done.stdout
@@ -181,7 +181,7 @@ def test_it_can_be_switched_off(ralph: Ralph, repo: Path, command: Callable[[str
     assert VALUE in ralph("show", env=ENV).stdout
 
 
-def test_the_users_own_variables_and_patterns(ralph: Ralph, repo: Path) -> None:
+def test_variables_and_patterns_of_the_user_are_masked(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text("mask_env: [MY_*]\nmask_patterns: ['ACME-\\d{6}']\n")
     agent = f"echo $MY_DSN ACME-123456; echo '{DONE}'"
     done = ralph("run", "1", "--agent-cmd", agent, "--redact-raw", env={"MY_DSN": "db-at-home"})
@@ -192,25 +192,25 @@ def test_the_users_own_variables_and_patterns(ralph: Ralph, repo: Path) -> None:
     assert not any(b"db-at-home" in data or b"ACME-123456" in data for data in kept.values())
 
 
-def test_a_pattern_that_is_none_is_answered(ralph: Ralph, repo: Path) -> None:
+def test_an_invalid_pattern_is_a_usage_error(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text("mask_patterns: ['ok', '(']\n")
     done = ralph("run", "--dry-run")
     assert done.returncode == 64
     assert "ralph.yml:1: mask_patterns: expected regular expressions ('('" in done.stderr
 
 
-def test_what_the_next_prompt_is_told_of_checks(ralph: Ralph, repo: Path) -> None:
+def test_check_output_in_the_next_prompt_is_masked(ralph: Ralph, repo: Path) -> None:
     check = f"test -e there || {{ touch there; echo refused $HORSE_API_KEY {LOOSE}; false; }}"
     (repo / "there").touch()
     done = ralph("run", "3", "--agent-cmd", f"rm -f there; cat; echo; echo '{DONE}'", "--verify", check, env=ENV)
     root = repo / ".ralph" / "latest" / "iterations"
-    told = (root / "0002" / "prompt.md").read_text()
-    assert "refused [masked:HORSE_API_KEY] [masked:key]" in told
+    prompt = (root / "0002" / "prompt.md").read_text()
+    assert "refused [masked:HORSE_API_KEY] [masked:key]" in prompt
     assert leaks(done.stdout.encode()) == []
 
 
-def test_keys_on_the_command_line(ralph: Ralph, repo: Path) -> None:
-    """In run.json and --dry-run, also where a value is cut short; a run that is gone on with is not given the mask."""
+def test_keys_on_the_command_line_are_masked(ralph: Ralph, repo: Path) -> None:
+    """In run.json and --dry-run, even if a value is cut short. A resumed run does not use the mask as a value."""
     agent = f"true {'x' * 30} {VALUE} {LOOSE}; echo '{DONE}'; exit 1"
     dry = ralph("run", "1", "--agent-cmd", agent, "--dry-run", env=ENV)
     assert leaks(dry.stdout.encode()) == []
@@ -224,7 +224,7 @@ def test_keys_on_the_command_line(ralph: Ralph, repo: Path) -> None:
     assert "--agent-cmd said held a secret" in again.stderr
 
 
-def test_errors_doctor_and_config(ralph: Ralph, repo: Path) -> None:
+def test_errors_doctor_and_config_are_masked(ralph: Ralph, repo: Path) -> None:
     wrong = ralph("run", "--agent", VALUE, env=ENV)
     assert wrong.returncode == 64
     assert leaks((wrong.stdout + wrong.stderr).encode()) == []
@@ -237,12 +237,12 @@ def test_errors_doctor_and_config(ralph: Ralph, repo: Path) -> None:
     assert leaks(bad.stderr.encode()) == []
     (repo / "ralph.yml").write_text(f"agent_cmd: echo {VALUE}\n")
     for arguments in (["doctor"], ["doctor", "--json"], ["config"], ["config", "--json"]):
-        told = ralph(*arguments, env=ENV)
-        assert "[masked:HORSE_API_KEY]" in told.stdout
-        assert leaks((told.stdout + told.stderr).encode()) == []
+        shown = ralph(*arguments, env=ENV)
+        assert "[masked:HORSE_API_KEY]" in shown.stdout
+        assert leaks((shown.stdout + shown.stderr).encode()) == []
 
 
-def test_replay_masks_the_screen_and_records_as_it_is(ralph: Ralph, repo: Path) -> None:
+def test_replay_masks_the_screen_but_not_its_json(ralph: Ralph, repo: Path) -> None:
     (repo / "out.txt").write_text(f"a {VALUE}\n")
     base = ("replay", "out.txt", "--transcript", "plain")
     assert leaks(ralph(*base, env=ENV).stdout.encode()) == []
@@ -251,7 +251,7 @@ def test_replay_masks_the_screen_and_records_as_it_is(ralph: Ralph, repo: Path) 
     assert leaks(ralph(*base, "--json", "--mask", env=ENV).stdout.encode()) == []
 
 
-def test_nobody_else_can_read_the_journal(ralph: Ralph, repo: Path) -> None:
+def test_other_users_cannot_read_the_journal(ralph: Ralph, repo: Path) -> None:
     os.umask(0o022)
     assert ralph("run", "1", "--agent-cmd", f"echo '{DONE}'").returncode == 0
     root = (repo / ".ralph" / "latest").resolve()

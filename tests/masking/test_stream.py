@@ -1,4 +1,4 @@
-"""Bytes in chunks that are cut anywhere."""
+"""Masking bytes that arrive in chunks of any size."""
 
 from __future__ import annotations
 
@@ -38,45 +38,45 @@ def cut(data: bytes, where: list[int]) -> list[bytes]:
     return [data[a:b] for a, b in itertools.pairwise(edges)]
 
 
-def test_the_whole_is_what_the_text_would_be() -> None:
+def test_bytes_are_masked_like_text() -> None:
     assert fed([TEXT.encode()]).decode() == Masker(SECRETS).text(TEXT)
 
 
 @given(st.lists(st.integers(0, 100_000), max_size=40))
-def test_cuts_change_nothing(where: list[int]) -> None:
+def test_chunk_boundaries_change_nothing(where: list[int]) -> None:
     assert fed(cut(TEXT.encode(), where)) == fed([TEXT.encode()])
 
 
-def test_byte_by_byte_neither() -> None:
+def test_single_byte_chunks_change_nothing() -> None:
     assert fed([bytes([b]) for b in TEXT.encode()]) == fed([TEXT.encode()])
 
 
 @given(st.binary(max_size=400), st.lists(st.integers(0, 1000), max_size=8))
-def test_anything_else_comes_through_byte_for_byte(data: bytes, where: list[int]) -> None:
+def test_other_bytes_are_unchanged(data: bytes, where: list[int]) -> None:
     if data:
         assert fed(cut(data, where)) == data
 
 
 @pytest.mark.parametrize("text", ["", "\n", "one line without an end", "naïve “text”\r\n"])
-def test_what_cannot_begin_a_secret_is_not_held_back(text: str) -> None:
+def test_ordinary_text_is_not_held_back(text: str) -> None:
     masker = ByteMasker(Masker(SECRETS))
     assert masker.feed(text.encode()) == text.encode()
 
 
-def test_what_ends_too_soon_is_masked_as_far_as_it_came() -> None:
+def test_an_incomplete_secret_at_the_end_is_masked() -> None:
     assert fed([f"x {VALUE[:15]}".encode()]) == b"x [masked:HORSE_TOKEN]"
     assert fed([f"x {VALUE[:4]}".encode()]) == b"x h0rs"
     assert PEM_BODY[:30].encode() not in fed([PEM[: len(PEM) // 2].encode()])
 
 
 @given(st.lists(st.integers(0, 1000), max_size=8))
-def test_the_users_own_patterns_are_found_within_a_line(where: list[int]) -> None:
+def test_patterns_of_the_user_are_found_within_a_line(where: list[int]) -> None:
     assert fed(cut(b"a ACME-123456 b\nc ACME-654321", where), (r"ACME-\d{6}",)) == (
         b"a [masked:pattern] b\nc [masked:pattern]"
     )
 
 
-def test_memory_is_bounded_whatever_comes() -> None:
+def test_memory_is_bounded_for_any_input() -> None:
     masker = ByteMasker(Masker(SECRETS, ("x{9}",)))
     for start in (b"-----BEGIN RSA PRIVATE KEY-----\n", b"eyJ", b"Bearer ", b"sk-ant-1"):
         out = len(masker.feed(start))

@@ -1,4 +1,4 @@
-"""A sink that collects, and a supervisor whose every run is checked for what it leaves behind."""
+"""A sink that collects output, and a supervisor that is checked for processes left behind."""
 
 from __future__ import annotations
 
@@ -17,20 +17,30 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Collect:
-    """Takes the bytes as they come."""
+class CollectingSink:
+    """Collects the output of a command."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        done_when: bytes = b"",
+        reason: str | None = None,
+        reason_at: float | None = None,
+        reason_after_output: str | None = None,
+        on_output: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`done_when` is in its final message; `reason` ends it, at `reason_at` or after its first output."""
         self.out = bytearray()
         self.err = bytearray()
-        self.done_when = b""
-        self.reason: str | None = None
-        self.reason_at: float | None = None
-        self.on_output: Callable[[], None] = lambda: None
+        self._done_when = done_when
+        self._reason = reason
+        self._reason_at = reason_at
+        self._reason_after_output = reason_after_output
+        self._on_output = on_output
 
     def stdout(self, chunk: bytes) -> None:
         self.out += chunk
-        self.on_output()
+        self._on_output()
 
     def stderr(self, chunk: bytes) -> None:
         self.err += chunk
@@ -39,23 +49,25 @@ class Collect:
         pass
 
     def stop_reason(self) -> str | None:
-        return self.reason if self.reason_at is None or time.monotonic() >= self.reason_at else None
+        if self.out and self._reason_after_output:
+            return self._reason_after_output
+        return self._reason if self._reason_at is None or time.monotonic() >= self._reason_at else None
 
     def deadline(self) -> float | None:
-        return self.reason_at
+        return self._reason_at
 
     def finished(self) -> bool:
-        return bool(self.done_when) and self.done_when in self.out
+        return bool(self._done_when) and self._done_when in self.out
 
 
 class Runner:
-    """One supervisor and its stop switch; `run` gives how the command ended, `sink` what it printed."""
+    """A supervisor and its stop switch. `run` returns how the command ended; `sink` has its output."""
 
     def __init__(self, supervisor: Supervisor, stop: StopSwitch, cwd: Path) -> None:
         self.supervisor = supervisor
         self.stop = stop
         self.cwd = cwd
-        self.sink = Collect()
+        self.sink = CollectingSink()
 
     def run(
         self,
@@ -64,10 +76,10 @@ class Runner:
         pty: bool = False,
         cwd: str | None = None,
         env: dict[str, str] | None = None,
-        sink: Collect | None = None,
+        sink: CollectingSink | None = None,
         **deadlines: float,
     ) -> Ended:
-        self.sink = sink or Collect()
+        self.sink = sink or CollectingSink()
         command = Command(
             list(argv), dict(os.environ) if env is None else env, cwd or str(self.cwd), stdin=stdin, pty=pty
         )
@@ -88,5 +100,5 @@ def mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def runner(mark: str, tmp_path: Path) -> Iterator[Runner]:
     with StopSwitch() as stop, Supervisor(stop, tick=0.05) as supervisor:
         yield Runner(supervisor, stop, tmp_path)
-    # The supervisor makes this process a subreaper; what came to it was waited for.
+    # The supervisor makes this process a subreaper: it must have waited for the orphans it got.
     assert zombies_of(os.getpid()) == []

@@ -1,4 +1,4 @@
-"""The keeper by its own protocol, and what it does when ralph is gone."""
+"""The keeper's protocol, and what it does when ralph is gone."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import pytest
 
 from processes import alive, eventually, read_pid
 from ralph.runners import keeper as keeper_module
-from ralph.runners.keeper import Channel, descendants
+from ralph.runners.channel import Channel
+from ralph.runners.tree import descendants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 
-class Talk:
-    """One keeper, spoken to directly."""
+class KeeperClient:
+    """A keeper, and the other end of its socket."""
 
     def __init__(self, cwd: Path) -> None:
         ours, theirs = socket.socketpair()
@@ -58,74 +59,76 @@ class Talk:
 
 
 @pytest.fixture
-def talk(mark: str, tmp_path: Path) -> Iterator[Talk]:
-    conversation = Talk(tmp_path)
-    yield conversation
-    conversation.channel.sock.close()
-    conversation.process.wait(30)
+def keeper(mark: str, tmp_path: Path) -> Iterator[KeeperClient]:
+    client = KeeperClient(tmp_path)
+    yield client
+    client.channel.sock.close()
+    client.process.wait(30)
 
 
-def test_a_command_from_its_start_to_its_end(talk: Talk) -> None:
-    talk.spawn("exit 3")
-    assert talk.next()["ev"] == "started"
-    assert talk.next() == {"ev": "exited", "status": 3}
-    talk.channel.send({"op": "end", "grace": 1.0})
-    assert talk.next() == {"ev": "gone", "strays": [], "left": []}
+def test_a_command_is_started_and_ended(keeper: KeeperClient) -> None:
+    keeper.spawn("exit 3")
+    assert keeper.next()["ev"] == "started"
+    assert keeper.next() == {"ev": "exited", "status": 3}
+    keeper.channel.send({"op": "end", "grace": 1.0})
+    assert keeper.next() == {"ev": "gone", "strays": [], "left": []}
 
 
-def test_a_kill_that_comes_too_late_is_not_answered(talk: Talk) -> None:
-    talk.spawn("exit 0")
-    talk.next()
-    talk.next()
-    talk.channel.send({"op": "end", "grace": 1.0})
-    assert talk.next()["ev"] == "gone"
-    talk.channel.send({"op": "kill"})
-    assert talk.silent_for(0.5)
+def test_a_late_kill_is_not_answered(keeper: KeeperClient) -> None:
+    keeper.spawn("exit 0")
+    keeper.next()
+    keeper.next()
+    keeper.channel.send({"op": "end", "grace": 1.0})
+    assert keeper.next()["ev"] == "gone"
+    keeper.channel.send({"op": "kill"})
+    assert keeper.silent_for(0.5)
 
 
-def test_a_kill_that_comes_with_the_end_cuts_the_grace_short(talk: Talk, tmp_path: Path) -> None:
+def test_a_kill_that_arrives_with_the_end_cuts_the_grace_period_short(keeper: KeeperClient, tmp_path: Path) -> None:
     """Both can arrive in one read when the machine is busy."""
-    talk.spawn("trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done")
-    talk.next()
+    keeper.spawn("trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done")
+    keeper.next()
     read_pid(tmp_path / "pid")
     started = time.monotonic()
-    os.kill(talk.process.pid, 19)  # stopped, so that both messages wait for it
-    talk.channel.send({"op": "end", "grace": 30.0})
-    talk.channel.send({"op": "kill"})
-    os.kill(talk.process.pid, 18)
-    talk.channel.sock.settimeout(40)
-    assert talk.next() == {"ev": "exited", "status": -9}
-    assert talk.next()["ev"] == "gone"
+    os.kill(keeper.process.pid, 19)  # stopped, so that both messages arrive together
+    keeper.channel.send({"op": "end", "grace": 30.0})
+    keeper.channel.send({"op": "kill"})
+    os.kill(keeper.process.pid, 18)
+    keeper.channel.sock.settimeout(40)
+    assert keeper.next() == {"ev": "exited", "status": -9}
+    assert keeper.next()["ev"] == "gone"
     assert time.monotonic() - started < 25
-    assert talk.silent_for(0.3)
+    assert keeper.silent_for(0.3)
 
 
-def test_a_kill_during_the_grace_cuts_it_short(talk: Talk, tmp_path: Path) -> None:
-    talk.spawn("trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done")
-    talk.next()
+def test_a_kill_during_the_grace_period_cuts_it_short(keeper: KeeperClient, tmp_path: Path) -> None:
+    keeper.spawn("trap '' TERM; echo $$ > pid; while :; do sleep 0.1; done")
+    keeper.next()
     read_pid(tmp_path / "pid")
-    talk.channel.send({"op": "end", "grace": 30.0})
-    assert talk.silent_for(0.3)
-    talk.channel.send({"op": "kill"})
-    talk.channel.sock.settimeout(40)
-    assert talk.next() == {"ev": "exited", "status": -9}
-    assert talk.next()["ev"] == "gone"
+    keeper.channel.send({"op": "end", "grace": 30.0})
+    assert keeper.silent_for(0.3)
+    keeper.channel.send({"op": "kill"})
+    keeper.channel.sock.settimeout(40)
+    assert keeper.next() == {"ev": "exited", "status": -9}
+    assert keeper.next()["ev"] == "gone"
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 15])
-def test_the_signals_of_a_terminal_do_not_end_it(talk: Talk, number: int) -> None:
-    talk.spawn("sleep 0.4; exit 6")
-    assert talk.next()["ev"] == "started"
-    os.kill(talk.process.pid, number)
-    assert talk.next() == {"ev": "exited", "status": 6}
+def test_signals_of_the_terminal_do_not_end_the_keeper(keeper: KeeperClient, number: int) -> None:
+    keeper.spawn("sleep 0.4; exit 6")
+    assert keeper.next()["ev"] == "started"
+    os.kill(keeper.process.pid, number)
+    assert keeper.next() == {"ev": "exited", "status": 6}
 
 
-def test_when_its_socket_closes_it_ends_everything_and_then_itself(talk: Talk, tmp_path: Path) -> None:
-    talk.spawn("trap '' TERM; (setsid sh -c 'trap \"\" TERM; echo $$ > stray; while :; do sleep 1; done' &); sleep 600")
-    talk.next()
+def test_a_closed_socket_ends_every_process_and_the_keeper(keeper: KeeperClient, tmp_path: Path) -> None:
+    keeper.spawn(
+        "trap '' TERM; (setsid sh -c 'trap \"\" TERM; echo $$ > stray; while :; do sleep 1; done' &); sleep 600"
+    )
+    keeper.next()
     stray = read_pid(tmp_path / "stray")
-    talk.channel.sock.close()
-    assert talk.process.wait(60) == 0
+    keeper.channel.sock.close()
+    assert keeper.process.wait(60) == 0
     assert not alive(stray)
 
 

@@ -1,4 +1,4 @@
-"""Deadlines act when they are due, however seldom the screen is told the time."""
+"""Deadlines act on time, even if ticks are slow."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 
 from ralph.runners.process import EndKind, Supervisor
 from ralph.runners.stop import StopSwitch
-from runners.conftest import Collect, Runner
+from runners.conftest import CollectingSink, Runner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-#: So slow that whatever waited for it would be seen at once.
+#: So slow that a test fails if anything waits for it.
 TICK = 30.0
 SOON = 10.0
 
@@ -39,23 +39,20 @@ def slow(mark: str, tmp_path: Path) -> Iterator[Runner]:
 def test_a_deadline_does_not_wait_for_the_tick(
     slow: Runner, script: str, deadlines: dict[str, float], kind: EndKind
 ) -> None:
-    sink = Collect()
-    sink.done_when = b"done"
-    ended = slow.bash(script, sink=sink, **deadlines)
+    ended = slow.bash(script, sink=CollectingSink(done_when=b"done"), **deadlines)
     assert ended.kind is kind
     assert 0.3 <= ended.seconds < SOON
 
 
-def test_nor_does_the_deadline_that_the_sink_knows(slow: Runner) -> None:
-    sink = Collect()
-    sink.reason, sink.reason_at = "the time is over", time.monotonic() + 0.3
-    ended = slow.bash("exec sleep 60", sink=sink)
+def test_the_deadline_of_the_sink_does_not_wait_for_the_tick(slow: Runner) -> None:
+    due = time.monotonic() + 0.3
+    ended = slow.bash("exec sleep 60", sink=CollectingSink(reason="the time is over", reason_at=due))
     assert (ended.kind, ended.reason) == (EndKind.STOPPED, "the time is over")
-    assert time.monotonic() >= sink.reason_at
+    assert time.monotonic() >= due
     assert ended.seconds < SOON
 
 
-def test_waiting_for_a_deadline_does_not_keep_the_machine_busy(slow: Runner) -> None:
+def test_waiting_for_a_deadline_uses_no_processor_time(slow: Runner) -> None:
     before = time.process_time()
     ended = slow.bash("echo x; exec sleep 60", idle=2.0, linger=50.0, first_output=50.0)
     assert ended.kind is EndKind.IDLE

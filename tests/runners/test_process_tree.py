@@ -1,4 +1,4 @@
-"""When a command ends in any way, every process it started is gone."""
+"""However a command ends, every process it started is gone."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from processes import alive, eventually, marked, read_pid
 from ralph.runners.process import EndKind
+from runners.conftest import CollectingSink
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,16 +44,16 @@ def test_children_are_ended_with_their_parent(runner: Runner, mark: str) -> None
     assert marked(mark).keys() <= _keepers(runner)
 
 
-def test_one_that_ignores_term_and_has_a_child_in_another_session(runner: Runner, mark: str) -> None:
+def test_a_child_in_another_session_is_ended(runner: Runner, mark: str) -> None:
     ended = runner.run("bash", "-c", "trap '' TERM; (setsid sleep 600 &) ; sleep 600", idle=0.3)
     assert ended.kind is EndKind.IDLE
     assert marked(mark).keys() <= _keepers(runner)
 
 
-def test_what_a_finished_command_left_is_ended_and_named(runner: Runner, mark: str) -> None:
+def test_processes_left_by_a_finished_command_are_ended_and_named(runner: Runner, mark: str) -> None:
     ended = runner.bash("sleep 600 >/dev/null 2>&1 & exit 0")
     assert (ended.kind, ended.status) == (EndKind.EXITED, 0)
-    assert ended.strays in (("sleep",), ("bash",))  # it may not have come to its exec yet
+    assert ended.strays in (("sleep",), ("bash",))  # it may not have called exec yet
     assert marked(mark).keys() <= _keepers(runner)
 
 
@@ -65,45 +66,39 @@ def test_a_daemon_with_a_cleared_environment_is_found(runner: Runner, tmp_path: 
     assert not alive(read_pid(tmp_path / "daemon"))
 
 
-def test_a_stray_that_holds_the_pipe_does_not_hold_us(runner: Runner, tmp_path: Path) -> None:
+def test_a_stray_that_holds_the_pipe_does_not_block(runner: Runner, tmp_path: Path) -> None:
     (tmp_path / "daemon.py").write_text(_DAEMON)
     ended = runner.bash(f"{sys.executable} daemon.py keep; while [ ! -e daemon ]; do sleep 0.02; done; echo said")
     assert (ended.kind, ended.status, runner.sink.out) == (EndKind.EXITED, 0, b"said\n")
     assert not alive(read_pid(tmp_path / "daemon"))
 
 
-def test_a_stray_that_keeps_talking_does_not_hold_us(runner: Runner) -> None:
+def test_a_stray_that_keeps_printing_does_not_block(runner: Runner) -> None:
     ended = runner.bash("(while :; do echo noise; sleep 0.05; done) & echo first; exit 0")
     assert (ended.kind, ended.status) == (EndKind.EXITED, 0)
     assert runner.sink.out.startswith((b"first\n", b"noise\n"))
 
 
-def test_a_program_that_forks_faster_than_one_can_look_is_ended(runner: Runner, mark: str) -> None:
+def test_a_program_that_forks_quickly_is_ended(runner: Runner, mark: str) -> None:
     script = "trap '' TERM; f() { sleep 0.02; f & }; f & f & f & echo up; sleep 600"
     ended = runner.bash(script, wall=0.5, grace=0.1)
     assert (ended.kind, ended.left) == (EndKind.WALL, ())
     assert marked(mark).keys() <= _keepers(runner)
 
 
-def test_a_command_that_was_ended_has_no_strays_to_tell_of(runner: Runner) -> None:
-    """It is no news that a command which had to be ended still had children."""
+def test_a_command_that_was_ended_reports_no_strays(runner: Runner) -> None:
+    """Children of a command that had to be ended are expected."""
     assert runner.bash("sleep 600 & wait", idle=0.2).strays == ()
 
 
 @pytest.mark.parametrize("script", ["sleep 600", "(setsid sleep 600 &); sleep 600", "trap '' TERM; sleep 600 & wait"])
-def test_a_keeper_that_is_killed_takes_its_agent_along_and_the_next_run_works(
-    runner: Runner, mark: str, script: str
-) -> None:
-    from runners.conftest import Collect
-
-    sink = Collect()
-
+def test_a_killed_keeper_takes_its_agent_along_and_the_next_run_works(runner: Runner, mark: str, script: str) -> None:
     def kill_keeper() -> None:
         keeper = runner.supervisor._keeper
         assert keeper is not None
         os.kill(keeper.pid, signal.SIGKILL)
 
-    sink.on_output = kill_keeper
+    sink = CollectingSink(on_output=kill_keeper)
     ended = runner.bash(f"echo up; {script}", sink=sink)
     assert ended.kind is EndKind.LOST
     assert sink.out == b"up\n"
@@ -112,7 +107,7 @@ def test_a_keeper_that_is_killed_takes_its_agent_along_and_the_next_run_works(
     assert runner.sink.out == b"again\n"
 
 
-def test_a_keeper_that_is_killed_between_two_commands_is_replaced(runner: Runner) -> None:
+def test_a_keeper_killed_between_two_commands_is_replaced(runner: Runner) -> None:
     assert runner.bash("true").status == 0
     keeper = runner.supervisor._keeper
     assert keeper is not None

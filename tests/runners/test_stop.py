@@ -19,7 +19,7 @@ from ralph.runners.stop import StopKind, StopSwitch
         (signal.SIGHUP, StopKind.TERMINATED),
     ],
 )
-def test_a_signal_is_noted_and_wakes_up_who_waits(number: signal.Signals, kind: StopKind) -> None:
+def test_a_signal_is_recorded_and_ends_a_select(number: signal.Signals, kind: StopKind) -> None:
     with StopSwitch() as stop:
         assert stop.kind is None
         os.kill(os.getpid(), number)
@@ -27,7 +27,7 @@ def test_a_signal_is_noted_and_wakes_up_who_waits(number: signal.Signals, kind: 
         assert (stop.kind, stop.urgent) == (kind, False)
 
 
-def test_a_second_signal_is_urgent_and_the_first_one_decides_the_kind() -> None:
+def test_a_second_signal_is_urgent_and_keeps_the_first_kind() -> None:
     with StopSwitch() as stop:
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGINT)
@@ -45,12 +45,12 @@ def test_a_wait_is_cut_short_by_a_signal() -> None:
             signal.signal(signal.SIGALRM, previous)
 
 
-def test_a_wait_without_a_signal_ends_by_itself() -> None:
+def test_a_wait_without_a_signal_ends_on_time() -> None:
     with StopSwitch() as stop:
         assert stop.wait(0.01) is False
 
 
-def test_afterwards_signals_do_what_they_did_before() -> None:
+def test_signal_handlers_are_restored() -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)
     descriptors = set(os.listdir("/proc/self/fd"))
     with StopSwitch():
@@ -63,8 +63,8 @@ def test_afterwards_signals_do_what_they_did_before() -> None:
     assert len(os.listdir("/proc/self/fd")) == len(descriptors)
 
 
-def test_a_signal_that_is_ignored_on_purpose_stays_ignored() -> None:
-    """`nohup ralph run &` goes on when the terminal is closed."""
+def test_an_ignored_signal_stays_ignored() -> None:
+    """`nohup ralph run &` continues when the terminal is closed."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with StopSwitch() as stop:

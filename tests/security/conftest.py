@@ -1,4 +1,4 @@
-"""A repository that somebody else made; its user has only cloned it."""
+"""A repository that someone else made, and that the user has only cloned."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(autouse=True)
-def nobody_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def untrusted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RALPH_TRUST")
 
 
 @pytest.fixture
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of the user's, with a secret in it."""
+    """A folder of the user with a secret in it."""
     folder = tmp_path_factory.mktemp("outside")
     (folder / "secret").write_text("the-secret\n")
     return folder

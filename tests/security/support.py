@@ -1,4 +1,4 @@
-"""What the attacks have in common."""
+"""Helpers for all attacks."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 Ralph: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
 DONE = "<promise>COMPLETE</promise>"
-#: an agent that keeps what it was told, so that a test sees what left the machine
-AGENT = ("run", "1", "--agent-cmd", f"cat > told; echo '{DONE}'")
-#: what may control a terminal: C0 without tab and newline, DEL, C1, and what turns the direction of text
+#: an agent that stores its prompt, so that a test sees what left the machine
+AGENT = ("run", "1", "--agent-cmd", f"cat > received; echo '{DONE}'")
+#: what may control a terminal: C0 without tab and newline, DEL, C1, and characters that change the text direction
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-#: sets the title, fills the clipboard, goes back to the start of the line, turns the text around
+#: sets the title, fills the clipboard, returns to the start of the line, reverses the text
 EVIL = "\x1b]0;evil\x07\x1b]52;c;ZXZpbA==\x07\x1b[2Jx\rgone\x9b31m\u202egnp"
 
 
 def harmless(done: subprocess.CompletedProcess[str]) -> None:
-    """It ended in order, and said nothing that a terminal obeys."""
-    said = done.stdout + done.stderr
-    assert CONTROL.search(said) is None, said
-    assert "this is a bug in ralph" not in said, said
-    assert "Traceback" not in said, said
+    """Checks that it ended without a crash, and printed nothing that controls a terminal."""
+    output = done.stdout + done.stderr
+    assert CONTROL.search(output) is None, output
+    assert "this is a bug in ralph" not in output, output
+    assert "Traceback" not in output, output
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""A repository's own .git/config, as an unpacked archive brings it, starts no program when ralph looks at it."""
+"""A repository's own .git/config, for example from an unpacked archive, starts no program when ralph reads it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def git(repo: Path, *arguments: str) -> None:
 
 
 def bait(folder: Path) -> str:
-    """A program that tells that it was run; it passes on what it reads."""
+    """A program that leaves a trace when it runs; it passes its input on."""
     program = folder / "bait"
     program.write_text(f"#!/bin/sh\ntouch {folder}/ran\ncat\n")
     program.chmod(0o755)
@@ -29,7 +29,7 @@ def bait(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("how", ["fsmonitor", "hooks", "filter", "process", "included filter"])
-def test_looking_at_it_starts_nothing(ralph: Ralph, repo: Path, outside: Path, how: str) -> None:
+def test_reading_the_repository_starts_no_program(ralph: Ralph, repo: Path, outside: Path, how: str) -> None:
     program = bait(outside)
     match how:
         case "fsmonitor":
@@ -45,17 +45,15 @@ def test_looking_at_it_starts_nothing(ralph: Ralph, repo: Path, outside: Path, h
         case _:
             git(repo, "config", f"filter.evil.{'clean' if how == 'filter' else 'process'}", program)
     (repo / ".gitattributes").write_text("* filter=evil\n")
-    (repo / "README.md").write_text("HELLO\n")  # of the same size, so that git must look into it
+    (repo / "README.md").write_text("HELLO\n")  # of the same size, so that git must read it
     os.utime(repo / "README.md", (1, 1))
     for command in (AGENT, ["doctor"], [*AGENT, "--dry-run"]):
         ralph(*command)
         assert not (outside / "ran").exists(), command
-    assert (repo / "told").exists()
+    assert (repo / "received").exists()
 
 
-def test_a_missing_object_is_not_fetched_by_the_repositorys_own_program(
-    ralph: Ralph, repo: Path, outside: Path
-) -> None:
+def test_missing_objects_are_not_fetched_with_the_repositorys_program(ralph: Ralph, repo: Path, outside: Path) -> None:
     git(repo, "config", "extensions.partialClone", "origin")
     git(repo, "config", "remote.origin.url", str(outside))
     git(repo, "config", "remote.origin.promisor", "true")
@@ -66,26 +64,26 @@ def test_a_missing_object_is_not_fetched_by_the_repositorys_own_program(
     assert not (outside / "ran").exists()
 
 
-def test_a_work_tree_elsewhere_is_not_looked_at(ralph: Ralph, repo: Path, outside: Path) -> None:
+def test_a_work_tree_outside_the_repository_is_ignored(ralph: Ralph, repo: Path, outside: Path) -> None:
     git(repo, "config", "core.worktree", str(outside))
     done = ralph("run", "1", "--agent-cmd", f"touch {outside}/new; touch here; echo '<promise>COMPLETE</promise>'")
     assert done.returncode == 0, done
     assert "1 file" in done.stdout, done.stdout
 
 
-def test_worktrees_and_submodules_are_seen_as_before(ralph: Ralph, repo: Path, outside: Path) -> None:
+def test_worktrees_and_submodules_still_work(ralph: Ralph, repo: Path, outside: Path) -> None:
     git(repo, "worktree", "add", "-q", str(outside / "tree"))
     done = ralph(*AGENT, cwd=outside / "tree")
     assert done.returncode == 0
-    assert "told" in done.stdout, done.stdout
+    assert "received" in done.stdout, done.stdout
     git(repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(repo), "sub")
     done = ralph(*AGENT, "-P", "PROMPT.md", cwd=repo / "sub")
     assert done.returncode == 0
-    assert "told" in done.stdout, done.stdout
+    assert "received" in done.stdout, done.stdout
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a repository to somebody else")
-def test_a_repository_of_another_user_is_told(ralph: Ralph, repo: Path) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a repository to another user")
+def test_a_repository_of_another_user_is_reported(ralph: Ralph, repo: Path) -> None:
     for path in (repo, repo / ".git"):
         os.chown(path, 12345, 12345)
     done = ralph(*AGENT)

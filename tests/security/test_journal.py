@@ -1,4 +1,4 @@
-"""A journal that came with a repository: it can be looked at, and is nobody's word."""
+"""A journal that came with a repository can be read, but its flags are not trusted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def meta(kind: str, **fields: Any) -> dict[str, Any]:
 
 
 def typed(**values: Any) -> dict[str, Any]:
-    """A run.json that says that all of this was typed."""
+    """A run.json that claims that the user typed all of this."""
     origins = {name: f"--{name.replace('_', '-')}" for name in values}
     return {"run": RUN, "origins": origins, "settings": values, "config": None}
 
@@ -41,7 +41,7 @@ def typed(**values: Any) -> dict[str, Any]:
 BEGUN = [meta("run_start"), meta("iteration_start", n=1, agent="custom")]
 
 
-def test_what_a_foreign_run_says_was_typed_is_not_run(ralph: Ralph, repo: Path) -> None:
+def test_flags_of_a_foreign_run_are_not_executed(ralph: Ralph, repo: Path) -> None:
     run = fake(repo, typed(agent_cmd=f"touch ran; echo '{DONE}'", verify=["touch ran"]), BEGUN)
     for command in (["--resume"], ["--resume", RUN], ["--resume", RUN, "--dry-run"], ["--agent", "demo", "--resume"]):
         done = ralph("run", *command)
@@ -55,7 +55,7 @@ def test_what_a_foreign_run_says_was_typed_is_not_run(ralph: Ralph, repo: Path) 
     assert run.exists()
 
 
-def test_an_own_run_is_gone_on_with_without_a_question_until_it_is_changed_or_moved(ralph: Ralph, repo: Path) -> None:
+def test_an_own_run_is_resumed_without_a_question_unless_it_was_changed_or_moved(ralph: Ralph, repo: Path) -> None:
     agent = f"test -e more && echo '{DONE}'"
     assert ralph("run", "1", "--agent-cmd", agent).returncode == 2
     (repo / "more").touch()
@@ -69,7 +69,7 @@ def test_an_own_run_is_gone_on_with_without_a_question_until_it_is_changed_or_mo
     assert not (repo / "ran").exists()
     (run / "run.json").write_text(facts)
     assert ralph("run", "3", "--resume", run.name).returncode == 0
-    assert ralph("run", "3", "--resume", run.name).returncode == 0  # complete: also that is known
+    assert ralph("run", "3", "--resume", run.name).returncode == 0  # already complete
 
 
 ODD: list[Any] = [None, True, -1, 1e308, "x", EVIL, [1], {"a": EVIL}, [[]]]
@@ -110,7 +110,7 @@ def test_no_field_of_any_type_breaks_a_command(ralph: Ralph, repo: Path) -> None
     for number, odd in enumerate(ODD):
         events = [meta(kind, **dict.fromkeys(FIELDS, odd)) for kind in KINDS]
         events.append({"type": "tool_end", "tool": {"id": EVIL, "status": "ok", "duration_ms": 10**40}})
-        facts = {"started": odd, "agent": odd, "origins": odd, "settings": odd, "config": odd, "seal": odd}
+        facts = {"started": odd, "agent": odd, "origins": odd, "settings": odd, "config": odd, "signature": odd}
         fake(repo, facts, events, f"2026010{number}-000000-000aa")
     fake(repo, "[" * 100_000, [], "20260120-000000-000aa")
     fake(repo, "[1]", [], "20260121-000000-000aa")
@@ -126,9 +126,9 @@ def test_no_field_of_any_type_breaks_a_command(ralph: Ralph, repo: Path) -> None
         assert done.returncode in (0, 1, 2, 4, 64), done
 
 
-def test_names_of_runs_control_nothing(ralph: Ralph, repo: Path) -> None:
+def test_names_of_runs_do_not_control_the_terminal(ralph: Ralph, repo: Path) -> None:
     fake(repo, typed(agent_cmd=EVIL), BEGUN, name=EVIL.replace("/", ""))
-    os.mkdir(os.fsencode(repo / ".ralph" / "runs") + b"/\xff\xfe\x1b[2J")  # noqa: PTH102 - no text
+    os.mkdir(os.fsencode(repo / ".ralph" / "runs") + b"/\xff\xfe\x1b[2J")  # noqa: PTH102 - a name that is not text
     (repo / ".ralph" / "runs" / EVIL / "lock").write_text(f"run {EVIL}, process 1\n")
     commands = (["runs"], ["runs", "--json"], ["show"], ["show", "nothing"], ["tail"], ["run", "--resume"], ["doctor"])
     for command in (*commands, AGENT):
@@ -154,7 +154,7 @@ def test_links_and_pipes_in_a_run_are_not_read(ralph: Ralph, repo: Path, outside
     assert contents(outside) == before
 
 
-def test_a_run_without_a_place_for_its_key_still_runs(ralph: Ralph, repo: Path) -> None:
+def test_a_run_works_without_a_place_for_its_key(ralph: Ralph, repo: Path) -> None:
     (repo / "nowhere").write_text("not a directory")
     assert ralph(*AGENT, env={"XDG_CONFIG_HOME": str(repo / "nowhere")}).returncode == 0
     done = ralph("run", "--resume", env={"XDG_CONFIG_HOME": str(repo / "nowhere")})

@@ -1,4 +1,4 @@
-"""Paths in a repository's files: out of it they lead only with its user's word."""
+"""Paths in a repository's files may lead out of it only if the user trusts it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         (".ralphex/config", "plans_dir = {outside}"),
     ],
 )
-def test_a_file_of_the_repository_does_not_lead_out_of_it(
+def test_a_path_out_of_the_repository_needs_trust(
     ralph: Ralph, repo: Path, outside: Path, name: str, line: str
 ) -> None:
     (outside / "PROMPT.md").write_text("the-secret\n")
@@ -46,29 +46,29 @@ def test_a_file_of_the_repository_does_not_lead_out_of_it(
     for command in (AGENT, [*AGENT, "--dry-run"]):
         done = ralph(*command)
         harmless(done)
-        said = done.stdout + done.stderr
-        assert "ralph trust" in said, done
-        assert "the-secret" not in said
+        output = done.stdout + done.stderr
+        assert "ralph trust" in output, done
+        assert "the-secret" not in output
     assert ralph(*AGENT).returncode == 64
-    assert not any((folder / "told").exists() for folder in (repo, outside))
+    assert not any((folder / "received").exists() for folder in (repo, outside))
     harmless(ralph("doctor"))
     harmless(ralph("config"))
     assert ralph("trust").returncode == 0
-    if "prices" not in line:  # which is no table of prices
+    if "prices" not in line:  # the secret is not a price table
         assert ralph(*AGENT).returncode == 0
 
 
-def test_what_the_users_own_file_says_is_the_users_word(ralph: Ralph, repo: Path, outside: Path) -> None:
+def test_the_users_own_file_needs_no_trust(ralph: Ralph, repo: Path, outside: Path) -> None:
     own = Path.home() / ".config" / "ralph"
     own.mkdir(parents=True)
     (own / "ralph.yml").write_text(f"prompt_file: {outside / 'secret'}\n")
     assert ralph(*AGENT).returncode == 0
-    assert (repo / "told").read_text() == "the-secret\n"
+    assert (repo / "received").read_text() == "the-secret\n"
     done = ralph("run", "1", "--cwd", str(outside), "--agent-cmd", AGENT[3], env={"RALPH_PROMPT_FILE": "secret"})
     assert done.returncode == 0, done
 
 
-def test_a_command_is_the_repositorys_whatever_its_folder_is_called(ralph: Ralph, repo: Path) -> None:
+def test_a_command_needs_trust_whatever_the_name_of_its_folder(ralph: Ralph, repo: Path) -> None:
     folder = repo / "a\nb" / "sub"
     folder.mkdir(parents=True)
     (repo / "a\nb" / "ralph.yml").write_text("agent_cmd: touch ran\n")

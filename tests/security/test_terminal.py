@@ -1,4 +1,4 @@
-"""Names and values in a repository: no command lets them control the terminal, or hide what would be run."""
+"""Names and values in a repository cannot control the terminal or hide a command."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
     from .support import Ralph
 
-#: the same as YAML and JSON write it
+#: the same, as written in YAML and JSON
 WRITTEN = json.dumps(EVIL)
 COMMANDS = (AGENT, ["run"], ["config"], ["config", "--json"], ["doctor"], ["doctor", "--json"], ["trust", "--dry-run"])
 
 
 def clean(ralph: Ralph, *command: str, cwd: Path | None = None) -> str:
-    """What it said; as bytes, so that no carriage return gets lost on the way."""
+    """The output of a command. It is read as bytes, so that no carriage return is lost."""
     done = ralph(*command, cwd=cwd, text=False)
-    said = (bytes(done.stdout) + bytes(done.stderr)).decode("utf-8")  # type: ignore[arg-type]
-    assert CONTROL.search(said) is None, said
-    assert "this is a bug in ralph" not in said, said
-    return said
+    output = (bytes(done.stdout) + bytes(done.stderr)).decode("utf-8")  # type: ignore[arg-type]
+    assert CONTROL.search(output) is None, output
+    assert "this is a bug in ralph" not in output, output
+    return output
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def clean(ralph: Ralph, *command: str, cwd: Path | None = None) -> str:
     ],
     ids=["keys", "values", "agent", "adapters", "syntax", "ralphrc", "ralphex", "plan", "spec", "script"],
 )
-def test_no_command_shows_it_raw(ralph: Ralph, repo: Path, name: str, text: str) -> None:
+def test_no_command_prints_control_characters(ralph: Ralph, repo: Path, name: str, text: str) -> None:
     (repo / name).parent.mkdir(parents=True, exist_ok=True)
     (repo / name).write_text(text, newline="")
     if name.startswith("docs"):
@@ -57,7 +57,7 @@ def test_no_command_shows_it_raw(ralph: Ralph, repo: Path, name: str, text: str)
         clean(ralph, *command)
 
 
-def test_a_folder_with_an_evil_name(ralph: Ralph, repo: Path) -> None:
+def test_a_folder_with_control_characters_in_its_name_is_harmless(ralph: Ralph, repo: Path) -> None:
     folder = repo / EVIL.replace("/", "")
     folder.mkdir()
     for command in (*COMMANDS, ["runs"], ["show"], ["init"], ["agents"]):
@@ -72,12 +72,12 @@ def test_a_folder_with_an_evil_name(ralph: Ralph, repo: Path) -> None:
 def test_trust_shows_the_end_of_a_command(ralph: Ralph, repo: Path, hiding: str) -> None:
     (repo / "ralph.yml").write_text("agent_cmd: " + json.dumps(f"harmless {hiding}; the-end"))
     for command in (["trust", "--dry-run"], ["run"], ["run", "--dry-run"]):
-        said = clean(ralph, *command)
-        assert "the-end" in said
-        assert len(said.split("harmless")[1].split("the-end")[0].split("\n")) < 20
+        output = clean(ralph, *command)
+        assert "the-end" in output
+        assert len(output.split("harmless")[1].split("the-end")[0].split("\n")) < 20
 
 
-def test_aliases_that_multiply_and_lists_without_a_bottom_are_refused(ralph: Ralph, repo: Path) -> None:
+def test_exploding_aliases_and_endless_nesting_are_refused(ralph: Ralph, repo: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
     for text in ("\n".join(lines), "a: &a [*a]\n", "a: " + "[" * 5000, "? " * 5000):

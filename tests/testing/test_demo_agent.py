@@ -1,4 +1,4 @@
-"""The demo agent as a process: what it does follows from the prompt and the files alone."""
+"""The demo agent as a process: what it does depends only on the prompt and the files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMPLETE = "<promise>COMPLETE</promise>"
 NAMES = list(TASKS)
 
 
-class Said(msgspec.Struct):
+class Transcript(msgspec.Struct):
     events: list[TranscriptEvent]
 
     @property
@@ -51,7 +51,7 @@ class Said(msgspec.Struct):
         return errors[0]["class"] if errors else None
 
 
-def agent(folder: Path, prompt: str = "Do the work.") -> Said:
+def agent(folder: Path, prompt: str = "Do the work.") -> Transcript:
     done = subprocess.run(
         [sys.executable, "-m", "ralph.testing.demo_agent"],
         cwd=folder,
@@ -68,7 +68,7 @@ def agent(folder: Path, prompt: str = "Do the work.") -> Said:
     assert all(line.startswith(SENTINEL) for line in lines)
     events = [event for line in lines for event in adapter.feed(line)]
     assert not [e for e in events if isinstance(e, Meta) and e.meta.get("kind") == Kind.PARSE_ERROR]
-    return Said(events)
+    return Transcript(events)
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -92,35 +92,35 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def test_one_task_an_iteration_ticked_and_committed(project: Path) -> None:
-    said = agent(project)
-    assert not said.claims
-    assert said.failed == 0
+def test_each_iteration_does_ticks_and_commits_one_task(project: Path) -> None:
+    transcript = agent(project)
+    assert not transcript.claims
+    assert transcript.failed == 0
     assert open_tasks(project) == 3
     assert git(project, "status", "--porcelain") == ""
     assert git(project, "log", "--format=%s", "-1").strip() == TASKS[NAMES[0]].commit
     assert all_tests(project).returncode == 0
-    usage = [e.usage for e in said.events if isinstance(e, UsageEvent)]
+    usage = [e.usage for e in transcript.events if isinstance(e, UsageEvent)]
     assert len(usage) == 1
     assert usage[0].cost_usd is None
 
 
-def test_it_is_wrong_once_and_mends_it_when_told(project: Path) -> None:
-    said = [agent(project) for _ in NAMES]
-    assert [s.claims for s in said] == [False, False, False, True]
+def test_it_breaks_a_test_once_and_repairs_it_after_a_note(project: Path) -> None:
+    transcript = [agent(project) for _ in NAMES]
+    assert [s.claims for s in transcript] == [False, False, False, True]
     assert open_tasks(project) == 0
     broken = all_tests(project)
-    assert broken.returncode == 1, "it claims, and a test fails"
-    told = agent(project, f"<ralph-notes>\nFix this.\n\n{broken.stderr}\n</ralph-notes>\n\nDo the work.")
-    assert "test_an_apostrophe_belongs_to_its_word" in told.words[0]
-    assert told.failed == 1, "it sees the failure itself"
-    assert told.claims
+    assert broken.returncode == 1, "it claims to be done although a test fails"
+    repaired = agent(project, f"<ralph-notes>\nFix this.\n\n{broken.stderr}\n</ralph-notes>\n\nDo the work.")
+    assert "test_an_apostrophe_belongs_to_its_word" in repaired.words[0]
+    assert repaired.failed == 1, "it runs the failing test itself"
+    assert repaired.claims
     assert all_tests(project).returncode == 0
     assert git(project, "status", "--porcelain") == ""
     assert git(project, "rev-list", "--count", "HEAD").strip() == "6"
 
 
-def test_without_notes_it_finds_the_failure_when_nothing_is_open(project: Path) -> None:
+def test_without_notes_it_finds_the_failure_after_the_last_task(project: Path) -> None:
     for _ in NAMES:
         agent(project)
     again = agent(project)
@@ -129,13 +129,13 @@ def test_without_notes_it_finds_the_failure_when_nothing_is_open(project: Path) 
     assert all_tests(project).returncode == 0
 
 
-def test_with_all_done_it_says_so_and_changes_nothing(project: Path) -> None:
+def test_with_everything_done_it_says_so_and_changes_nothing(project: Path) -> None:
     for _ in range(5):
         agent(project)
     head = git(project, "rev-parse", "HEAD")
-    said = agent(project)
-    assert said.claims
-    assert said.failed == 0
+    transcript = agent(project)
+    assert transcript.claims
+    assert transcript.failed == 0
     assert git(project, "rev-parse", "HEAD") == head
 
 
@@ -149,8 +149,8 @@ def test_with_all_done_it_says_so_and_changes_nothing(project: Path) -> None:
         (5, ("textkit.py",)),
     ],
 )
-def test_an_iteration_that_was_cut_short_is_taken_up_again(project: Path, done: int, kept: tuple[str, ...]) -> None:
-    """As if it was killed before its commit, when it had written the kept files only."""
+def test_an_iteration_that_was_cut_short_is_continued(project: Path, done: int, kept: tuple[str, ...]) -> None:
+    """As if it was killed before its commit, when it had written only these files."""
     for _ in range(done):
         agent(project)
     last = git(project, "rev-parse", "HEAD").strip()
@@ -159,18 +159,18 @@ def test_an_iteration_that_was_cut_short_is_taken_up_again(project: Path, done: 
         git(project, "checkout", last, "--", path)
         git(project, "reset", "-q")
     for _ in range(6):
-        said = agent(project)
-        assert said.error is None
-        if said.claims and all_tests(project).returncode == 0:
+        transcript = agent(project)
+        assert transcript.error is None
+        if transcript.claims and all_tests(project).returncode == 0:
             break
     else:
-        pytest.fail("it never got done")
+        pytest.fail("it was never done")
     assert open_tasks(project) == 0
     assert git(project, "status", "--porcelain") == ""
     assert {f"tests/test_{n}.py" for n in NAMES} <= set(git(project, "ls-files").split())
 
 
-def test_the_order_of_the_task_list_decides(project: Path) -> None:
+def test_tasks_are_done_in_the_order_of_the_list(project: Path) -> None:
     tasks = project / "TASKS.md"
     tasks.write_text("\n".join(reversed(tasks.read_text().splitlines())) + "\n")
     agent(project)
@@ -178,43 +178,43 @@ def test_the_order_of_the_task_list_decides(project: Path) -> None:
     assert not (project / "tests" / "test_slugify.py").exists()
 
 
-def test_a_task_it_does_not_know_is_for_a_person(project: Path) -> None:
+def test_an_unknown_task_needs_a_person(project: Path) -> None:
     text = (project / "TASKS.md").read_text()
     for name in NAMES:
         text = tick(text, name)
     (project / "TASKS.md").write_text(text + "- [ ] coffee: make some\n")
-    said = agent(project)
-    assert said.error == "question"
-    assert "coffee" in " ".join(said.words)
-    assert not said.claims
+    transcript = agent(project)
+    assert transcript.error == "question"
+    assert "coffee" in " ".join(transcript.words)
+    assert not transcript.claims
 
 
-def test_a_failure_it_did_not_cause_is_for_a_person(project: Path) -> None:
+def test_a_failure_it_did_not_cause_needs_a_person(project: Path) -> None:
     for _ in range(5):
         agent(project)
     (project / "tests" / "test_mine.py").write_text(
         "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_x(self):\n        self.fail('mine')\n"
     )
-    said = agent(project)
-    assert said.error == "question"
-    assert not said.claims
+    transcript = agent(project)
+    assert transcript.error == "question"
+    assert not transcript.claims
 
 
 @pytest.mark.parametrize("with_tasks", [False, True])
-def test_elsewhere_it_looks_around_and_changes_nothing(repo: Path, with_tasks: bool) -> None:
+def test_in_other_folders_it_changes_nothing(repo: Path, with_tasks: bool) -> None:
     if with_tasks:
         (repo / "TASKS.md").write_text("- [ ] slugify: the same name\n")
         (repo / "textkit.py").write_text("mine = 1\n")
     head, status = git(repo, "rev-parse", "HEAD"), git(repo, "status", "--porcelain")
     content = {p: p.read_bytes() for p in repo.iterdir() if p.is_file()}
-    said = agent(repo)
-    assert said.tools == ["shell"]
-    assert said.claims
+    transcript = agent(repo)
+    assert transcript.tools == ["shell"]
+    assert transcript.claims
     assert (git(repo, "rev-parse", "HEAD"), git(repo, "status", "--porcelain")) == (head, status)
     assert {p: p.read_bytes() for p in repo.iterdir() if p.is_file()} == content
 
 
-def test_only_notes_in_front_of_the_prompt_count() -> None:
+def test_only_notes_before_the_prompt_count() -> None:
     notes = "<ralph-notes>\nFAIL: test_a (x.y)\nERROR: test_b\n</ralph-notes>\n"
     assert failed_checks(f"{notes}\nDo it.") == ["test_a", "test_b"]
     assert failed_checks(f"Do it.\n{notes}") == []

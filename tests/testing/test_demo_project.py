@@ -1,4 +1,4 @@
-"""The throw-away repository, and whose folders may be thrown away."""
+"""The disposable repository, and which folders may be deleted."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_its_check_runs_under_a_python_whose_path_needs_quoting(
     subprocess.run(["sh", "-c", check], cwd=project, check=True, capture_output=True)
 
 
-def test_the_user_s_git_settings_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_git_settings_of_the_user_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hooks = tmp_path / "hooks"
     hooks.mkdir()
     (hooks / "pre-commit").write_text("#!/bin/sh\nexit 1\n")
@@ -67,7 +67,7 @@ def test_the_user_s_git_settings_do_not_matter(tmp_path: Path, monkeypatch: pyte
     )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(configuration))
     monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / ".gitconfig").symlink_to(configuration)  # what is read without the variable
+    (tmp_path / ".gitconfig").symlink_to(configuration)  # read if the variable is not set
     for name in [n for n in os.environ if n.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:
         monkeypatch.delenv(name)
     project = tmp_path / "project"
@@ -81,7 +81,7 @@ def test_the_user_s_git_settings_do_not_matter(tmp_path: Path, monkeypatch: pyte
     assert b"\r" not in (project / "textkit.py").read_bytes()
 
 
-def test_a_folder_of_somebody_else_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_folder_of_the_user_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     (tmp_path / demo_project.MARKER).write_text("not what we write\n")
     before = files(tmp_path)
@@ -108,11 +108,11 @@ def test_a_demo_is_emptied_and_links_in_it_are_not_followed(tmp_path: Path) -> N
     inode = project.stat().st_ino
     demo_project.claim_folder(project)
     assert list(project.iterdir()) == []
-    assert project.stat().st_ino == inode, "a shell may stand in it"
+    assert project.stat().st_ino == inode, "a shell may be in it"
     assert (outside / "thesis.txt").read_text() == "years of work"
 
 
-def test_a_demo_in_which_a_run_is_going_is_left_alone(tmp_path: Path) -> None:
+def test_a_demo_with_an_active_run_is_left_alone(tmp_path: Path) -> None:
     from ralph.journal.lock import RunLock
     from ralph.journal.writer import prepare_state
 

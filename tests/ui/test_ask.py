@@ -1,4 +1,4 @@
-"""`--interactive` on a terminal of its own: go on, stop, stop asking, Ctrl-C."""
+"""`--interactive` on a terminal: continue, stop, stop asking, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-QUESTION = "Go on?"
+QUESTION = "Continue?"
 LOGIN = "import os, sys; os.login_tty(0); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 class Terminal:
-    """ralph on a PTY, as its controlling terminal, so that Ctrl-C is a signal."""
+    """ralph with a PTY as its controlling terminal, so that Ctrl-C is a signal."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.master, slave = pty.openpty()
@@ -47,7 +47,7 @@ class Terminal:
         deadline = time.monotonic() + timeout
         while self.text.count(until) < times:
             ready, _, _ = select.select([self.master], [], [], max(0, deadline - time.monotonic()))
-            assert ready, f"{until!r} did not come: {self.text}"
+            assert ready, f"{until!r} did not appear: {self.text}"
             try:
                 self.text += os.read(self.master, 65536).decode("utf-8", "replace")
             except OSError:
@@ -61,14 +61,14 @@ class Terminal:
         return self.process.wait(20)
 
 
-def test_enter_goes_on(repo: Path) -> None:
+def test_enter_continues(repo: Path) -> None:
     with Terminal(repo, "2", "--agent-cmd", "echo turn-$RALPH_ITERATION") as terminal:
         terminal.read(QUESTION)
         assert "turn-2" not in terminal.text
         terminal.type("\n")
         assert terminal.end() == 2
         assert "turn-2" in terminal.text
-        assert terminal.text.count(QUESTION) == 1  # nothing to ask after the last one
+        assert terminal.text.count(QUESTION) == 1  # no question after the last iteration
 
 
 @pytest.mark.parametrize("answer", ["s\n", "stop\n", "\x04"])
@@ -81,7 +81,7 @@ def test_stop_ends_the_run(repo: Path, answer: str) -> None:
         assert "turn-2" not in terminal.text
 
 
-def test_always_asks_no_more(repo: Path) -> None:
+def test_always_stops_asking(repo: Path) -> None:
     with Terminal(repo, "4", "--agent-cmd", "echo turn-$RALPH_ITERATION") as terminal:
         terminal.read(QUESTION)
         terminal.type("a\n")
@@ -90,7 +90,7 @@ def test_always_asks_no_more(repo: Path) -> None:
         assert terminal.text.count(QUESTION) == 1
 
 
-def test_an_answer_that_is_none_asks_again(repo: Path) -> None:
+def test_an_unknown_answer_asks_again(repo: Path) -> None:
     with Terminal(repo, "5", "--agent-cmd", "echo hi") as terminal:
         terminal.read(QUESTION)
         terminal.type("perhaps\n")
@@ -109,7 +109,7 @@ def test_ctrl_c_at_the_question_is_an_interruption(repo: Path) -> None:
         assert "Traceback" not in terminal.text
 
 
-def test_what_was_typed_earlier_is_no_answer(repo: Path) -> None:
+def test_keys_typed_before_the_question_are_not_an_answer(repo: Path) -> None:
     with Terminal(repo, "5", "--agent-cmd", "echo working; sleep 1; echo turn-$RALPH_ITERATION") as terminal:
         terminal.read("working")
         terminal.type("\n\n\n")

@@ -1,4 +1,4 @@
-"""What goes to a pipe, and what to a terminal."""
+"""What a pipe gets, and what a terminal gets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DONE = "<promise>COMPLETE</promise>"
 HOSTILE = r"printf '\033[2Jcleared\033]0;title\007\n\033[31mred\033[0m\rover\n'; printf '\033[5mstderr\n' >&2"
-#: everything below 32 but the newline, and the one-character CSI
+#: C0 except the newline, DEL and C1
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 RTF1_TALK = [
     '{"type":"text","tag":"THINK","text":"Plan: look around"}',
@@ -40,7 +40,7 @@ def rtf1(*events: str) -> str:
 
 
 def on_terminal(folder: Path, *arguments: str, env: dict[str, str] | None = None) -> str:
-    """The same command with a terminal as its stdout; all that it wrote there."""
+    """Runs ralph with a terminal as its stdout; returns everything that it wrote there."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "ralph", *arguments],
@@ -65,7 +65,7 @@ def on_terminal(folder: Path, *arguments: str, env: dict[str, str] | None = None
     return data.decode("utf-8", "replace")
 
 
-def test_a_pipe_gets_no_control_codes_at_all(ralph: Ralph) -> None:
+def test_a_pipe_gets_no_control_codes(ralph: Ralph) -> None:
     text = ralph("run", "1", "--agent-cmd", HOSTILE).stdout
     assert "cleared" in text
     assert "red" in text
@@ -129,7 +129,7 @@ def test_an_agent_cannot_write_ralphs_own_lines(ralph: Ralph) -> None:
     assert "limit" in ralph("runs").stdout
 
 
-def test_the_summary_says_what_a_person_wants_to_know(ralph: Ralph, repo: Path) -> None:
+def test_the_summary_has_all_its_rows(ralph: Ralph, repo: Path) -> None:
     command = rtf1(*RTF1_TALK) + f"; touch new.txt; echo '{DONE}'"
     text = ralph("run", "--transcript", "rtf1", "--agent-cmd", command).stdout.partition(
         "━━━ Complete (exit code 0) ━━━\n"
@@ -146,19 +146,19 @@ def test_the_summary_says_what_a_person_wants_to_know(ralph: Ralph, repo: Path) 
     assert "ralph show" in rows["Next"]
 
 
-def test_the_summary_says_unknown_for_what_nobody_told(ralph: Ralph) -> None:
+def test_the_summary_shows_unreported_values_as_unknown(ralph: Ralph) -> None:
     text = ralph("run", "1", "--agent-cmd", "echo hi").stdout
     assert re.search(r"^Tokens     unknown$", text, re.MULTILINE)
     assert re.search(r"^Cost       unknown$", text, re.MULTILINE)
 
 
-def test_quiet_is_the_summary_alone(ralph: Ralph) -> None:
+def test_quiet_shows_only_the_summary(ralph: Ralph) -> None:
     lines = ralph("run", "1", "--agent-cmd", "echo hi", "--ui", "quiet").stdout.strip().splitlines()
     assert lines[0] == "━━━ Limit (exit code 2) ━━━"
     assert len(lines) == 9
 
 
-def test_status_names_everything_and_is_harmless() -> None:
+def test_the_status_line_has_all_its_parts_and_no_control_codes() -> None:
     status = Status(
         iteration=3, maximum=10, elapsed=75, silent=4, tokens=1801, cost=0.25, tools=7, open_tool="ba\x1b[2Jsh"
     )

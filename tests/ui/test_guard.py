@@ -1,4 +1,4 @@
-"""A screen that goes away in the middle."""
+"""A screen that fails during a run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ralph.ui.guard import GuardedScreen
 from ralph.ui.machine import JsonScreen
 
 
-class Gone(JsonScreen):
-    """What every screen does once its terminal has gone."""
+class FailingScreen(JsonScreen):
+    """Fails as every screen does once its terminal is closed."""
 
     def __init__(self) -> None:
         pass
@@ -21,16 +21,16 @@ class Gone(JsonScreen):
         raise OSError(5, "Input/output error")
 
 
-def test_the_run_ends_as_after_a_sigterm() -> None:
+def test_a_failing_screen_ends_the_run_like_sigterm() -> None:
     with StopSwitch() as stop:
-        GuardedScreen(Gone(), lambda: stop.kind is not None).show([], b"")
+        GuardedScreen(FailingScreen(), lambda: stop.kind is not None).show([], b"")
         assert (stop.kind, stop.urgent) == (StopKind.TERMINATED, False)
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
-def test_a_run_that_is_ending_anyway_keeps_its_grace(number: signal.Signals) -> None:
+def test_a_run_that_is_ending_already_keeps_its_grace_period(number: signal.Signals) -> None:
     with StopSwitch() as stop:
-        screen = GuardedScreen(Gone(), lambda: stop.kind is not None)
+        screen = GuardedScreen(FailingScreen(), lambda: stop.kind is not None)
         signal.raise_signal(number)
         screen.show([], b"")
         assert stop.kind is not None

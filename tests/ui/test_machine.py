@@ -1,4 +1,4 @@
-"""`--ui json`: events on stdout and nothing else there."""
+"""`--ui json`: events on stdout and nothing else."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def test_stdout_is_ndjson_and_nothing_else(ralph: Ralph, repo: Path) -> None:
     assert result.stdout.encode() == (repo / ".ralph" / "latest" / "events.jsonl").read_bytes()
 
 
-def test_mistakes_do_not_go_to_stdout(ralph: Ralph) -> None:
+def test_usage_errors_do_not_go_to_stdout(ralph: Ralph) -> None:
     result = ralph("run", "--ui", "json", "--agent", "nobody")
     assert (result.returncode, result.stdout) == (64, "")
 
 
-def test_when_the_reader_goes_away_the_run_ends_in_order(ralph: Ralph, repo: Path) -> None:
+def test_a_closed_pipe_ends_the_run_cleanly(ralph: Ralph, repo: Path) -> None:
     command = f"{sys.executable} -m ralph run --ui json --agent-cmd 'seq 1 30000; sleep 60' | head -1"
     done = subprocess.run(["bash", "-c", command], cwd=repo, capture_output=True, text=True, timeout=30, check=False)
     assert len(done.stdout.splitlines()) == 1
@@ -40,7 +40,7 @@ def test_when_the_reader_goes_away_the_run_ends_in_order(ralph: Ralph, repo: Pat
     assert (run["end"], run["exit_code"]) == ("terminated", 143)
 
 
-def test_a_full_disk_under_the_output_ends_the_run_in_order(ralph: Ralph, repo: Path) -> None:
+def test_output_to_a_full_disk_ends_the_run_cleanly(ralph: Ralph, repo: Path) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "ralph", "run", "--agent-cmd", "echo hi; sleep 60"],

@@ -27,7 +27,7 @@ def read_all(fd: int) -> bytes:
         return file.read()
 
 
-def test_a_pipe_that_nobody_reads_takes_no_longer_than_the_patience() -> None:
+def test_a_pipe_that_nobody_reads_blocks_no_longer_than_the_patience() -> None:
     read, write = os.pipe()
     outlet = Outlet(write, gap, patience=0.3)
     began = time.monotonic()
@@ -41,7 +41,7 @@ def test_a_pipe_that_nobody_reads_takes_no_longer_than_the_patience() -> None:
     os.close(write)
 
 
-def test_who_reads_again_is_told_how_many_whole_lines_are_missing() -> None:
+def test_a_reader_that_continues_sees_how_many_lines_were_skipped() -> None:
     read, write = os.pipe()
     outlet = Outlet(write, gap, patience=0.1)
     outlet.write(LINES)
@@ -79,13 +79,13 @@ def test_a_slow_reader_gets_every_byte() -> None:
     assert bytes(got) == LINES
 
 
-def test_a_terminal_that_is_stopped_takes_no_longer_than_the_patience() -> None:
+def test_a_stopped_terminal_blocks_no_longer_than_the_patience() -> None:
     master, slave = pty.openpty()
     outlet = Outlet(slave, gap, patience=0.3)
     began = time.monotonic()
     outlet.write(LINES)
     assert 0.25 < time.monotonic() - began < 5
-    assert os.get_blocking(slave)  # it is the shell's as well
+    assert os.get_blocking(slave)  # the shell uses it, too
     os.close(master)
     os.close(slave)
 
@@ -96,7 +96,7 @@ def test_a_file_gets_every_byte(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_bytes() == LINES
 
 
-def test_a_reader_that_has_gone_is_an_error() -> None:
+def test_a_closed_pipe_is_an_error() -> None:
     read, write = os.pipe()
     os.close(read)
     with pytest.raises(BrokenPipeError):
@@ -104,8 +104,8 @@ def test_a_reader_that_has_gone_is_an_error() -> None:
     os.close(write)
 
 
-def test_without_a_patience_every_byte_is_waited_for() -> None:
-    """`ralph show | less`: there is nothing else to do."""
+def test_without_patience_no_line_is_skipped() -> None:
+    """`ralph show | less` can wait for as long as it takes."""
     read, write = os.pipe()
     writer = threading.Thread(target=lambda: (Outlet(write, gap, patience=None).write(LINES), os.close(write)))
     writer.start()

@@ -29,7 +29,7 @@ def tmux_program() -> str:
 
 
 class Tmux:
-    """A terminal of 100 columns and 30 lines, on a server of its own."""
+    """A terminal of 100 columns and 30 lines, in a tmux server of its own."""
 
     def __init__(self, folder: Path) -> None:
         self._base = [tmux_program(), "-S", str(folder / "tmux.socket"), "-f", os.devnull]
@@ -64,7 +64,7 @@ def ralph_line(*arguments: str) -> str:
     return shlex.join([sys.executable, "-m", "ralph", *arguments]) + "; echo code=$?; sleep 60"
 
 
-def test_the_last_line_is_a_live_status_that_leaves_no_trace(tmux: Tmux, repo: Path) -> None:
+def test_the_status_line_is_updated_and_leaves_no_trace(tmux: Tmux, repo: Path) -> None:
     event = '{"type":"tool_start","tool":{"id":"1","name":"shell"}}'
     usage = '{"type":"usage","usage":{"prompt_tokens":1000,"completion_tokens":234,"cost_usd":0.5}}'
     command = (
@@ -77,8 +77,8 @@ def test_the_last_line_is_a_live_status_that_leaves_no_trace(tmux: Tmux, repo: P
     for part in ("iteration 1/7", "1,234 tokens", "$0.50", "1 tool (now shell)", "last output"):
         assert part in status
     assert sum("last output" in line for line in first) == 1
-    second = tmux.until(lambda lines: lines[-1] != status)  # it lives
-    assert second[:-1] == first[:-1]  # and nothing else moves
+    second = tmux.until(lambda lines: lines[-1] != status)  # it is updated
+    assert second[:-1] == first[:-1]  # and nothing else changes
     (repo / "go").touch()
     last = tmux.until(lambda lines: any("code=" in line for line in lines))
     assert "code=0" in last
@@ -115,7 +115,7 @@ def test_a_narrow_terminal_keeps_the_status_on_one_line(tmux: Tmux, repo: Path) 
     assert len(lines[-1]) < 30
 
 
-def test_a_wait_is_counted_down_in_the_last_line_and_gone_after_it(tmux: Tmux, repo: Path) -> None:
+def test_a_wait_is_counted_down_in_the_status_line(tmux: Tmux, repo: Path) -> None:
     limit = '@@RALPH@@ {"type":"meta","meta":{"kind":"rate_limit","retry_after":2}}'
     error = '@@RALPH@@ {"type":"meta","meta":{"kind":"error","message":"slow down","class":"rate_limited"}}'
     command = f"if [ $RALPH_ITERATION = 1 ]; then echo '{limit}'; echo '{error}'; exit 1; fi; echo begun; sleep 1"

@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 
-from ralph.errors import SCARCE, RalphError
+from ralph.errors import OUT_OF_RESOURCES, RalphError
 
 #: The disk or the device behind our output has had enough.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
@@ -65,7 +65,7 @@ def main() -> None:
         if error.errno in _FULL:
             _say(f"ralph: the output cannot be written: {error.strerror}")
             code = 1
-        elif error.errno in SCARCE:
+        elif error.errno in OUT_OF_RESOURCES:
             _say(f"ralph: the system gives no more: {error.strerror}")
             code = 1
         else:

@@ -14,7 +14,7 @@ from ralph.config.durations import format_duration, parse_duration
 from ralph.errors import RunError, UsageError
 from ralph.journal import reader
 from ralph.journal.alive import is_alive
-from ralph.journal.condition import Condition, condition, going, is_held
+from ralph.journal.condition import Condition, active_run, condition, is_paused
 from ralph.journal.requests import Requests, Stop
 from ralph.planning.settle import working_directory
 from ralph.trust.approval import from_environment
@@ -83,13 +83,13 @@ def pause_command(run: str | None, now: bool, cwd: str | None) -> None:
     continues it. The time in between does not count towards --max-runtime.
     """
     paths = _find(run, cwd)
-    if is_held(paths):
+    if is_paused(paths):
         echo(f"run {paths.run_id} is paused already; `ralph resume` lets it go on")
         return
     Requests(paths).ask_pause(now=now)
     limit = _grace(paths) + _MARGIN if now else _SOON
-    if _until(lambda: is_held(paths) or not is_alive(paths), limit):
-        if not is_held(paths):
+    if _until(lambda: is_paused(paths) or not is_alive(paths), limit):
+        if not is_paused(paths):
             raise UsageError(_ended(paths))
         echo(f"run {paths.run_id} is paused; `ralph resume` lets it go on")
     else:
@@ -109,13 +109,13 @@ def resume_command(run: str | None, cwd: str | None) -> None:
     a run that has ended or died, use `ralph run --resume`.
     """
     state = reader.find_state(working_directory(cwd), from_environment(os.environ))
-    paths = going(state, run if run is not None else _only_paused(state))
-    held = is_held(paths)
+    paths = active_run(state, run if run is not None else _only_paused(state))
+    held = is_paused(paths)
     if not Requests(paths).end_pause() and not held:
         raise UsageError(f"run {paths.run_id} is not paused: it is going on")
     if not held:
         echo(f"run {paths.run_id} was not paused yet; it will not be")
-    elif _until(lambda: not is_held(paths) or not is_alive(paths), _MARGIN):
+    elif _until(lambda: not is_paused(paths) or not is_alive(paths), _MARGIN):
         echo(f"run {paths.run_id} goes on")
     else:
         raise RunError(f"run {paths.run_id} has not gone on in {format_duration(_MARGIN)}")
@@ -145,10 +145,10 @@ def steer_command(words: tuple[str, ...], run: str | None, as_list: bool, clear:
     if as_list or clear:
         if text or (as_list and clear):
             raise UsageError("--list and --clear stand alone, at most with a RUN")
-        requests = Requests(reader.find_run(state, name) if name is not None else going(state, None))
+        requests = Requests(reader.find_run(state, name) if name is not None else active_run(state, None))
         notes = requests.notes()
         if clear:
-            requests.drop([note.name for note in notes])
+            requests.drop_notes([note.name for note in notes])
             echo(f"{_count(len(notes))} dropped")
             return
         for number, note in enumerate(notes, 1):
@@ -160,7 +160,7 @@ def steer_command(words: tuple[str, ...], run: str | None, as_list: bool, clear:
     body = body.encode("utf-8", "replace").decode().replace("\0", "�")
     if not body.strip():
         raise UsageError('there is no note: say what the agent should know, as in `ralph steer "Leave the API alone"`')
-    paths = going(state, name)
+    paths = active_run(state, name)
     Requests(paths).add_note(body)
     where = "when it goes on" if condition(paths) is Condition.PAUSED else f"after iteration {_iteration(paths)}"
     echo(f"noted: it will stand in front of the next prompt of run {paths.run_id}, {where}")
@@ -182,14 +182,14 @@ _LIKE_AN_ID = 8
 
 
 def _find(run: str | None, cwd: str | None) -> RunPaths:
-    return going(reader.find_state(working_directory(cwd), from_environment(os.environ)), run)
+    return active_run(reader.find_state(working_directory(cwd), from_environment(os.environ)), run)
 
 
 def _only_paused(state: StatePaths) -> str | None:
     """Among several runs, the one that can be meant."""
-    from ralph.journal.alive import living
+    from ralph.journal.alive import active_runs
 
-    paused = [paths.run_id for paths in living(state) if is_held(paths)]
+    paused = [paths.run_id for paths in active_runs(state) if is_paused(paths)]
     return paused[0] if len(paused) == 1 else None
 
 

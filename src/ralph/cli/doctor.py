@@ -175,7 +175,7 @@ def _live_lines(answer: Live) -> list[str]:
         first, *rest = value.split("\n")
         lines.append(f"  {name:<11} {first}")
         lines += [f"  {'':<11} {more}" for more in rest]
-    lines += [f"  {'it said':<11} {line}" for text in answer.said for line in text.split("\n")]
+    lines += [f"  {'it said':<11} {line}" for text in answer.messages for line in text.split("\n")]
     if answer.missing:
         lines.append(f"  warning     its output usually tells this, and did not: {', '.join(answer.missing)}")
     lines.append(f"{answer.agent} answers." if answer.ok else f"{answer.agent} does not answer as it should.")

@@ -33,7 +33,7 @@ def execute(
     """Runs the loop and records all of it; the exit code. `shown` replaces the screen of the settings."""
     import time
 
-    from ralph.journal.alive import directory_lock, take_over_dead
+    from ralph.journal.alive import directory_lock, report_dead_runs
     from ralph.journal.backup import recover
     from ralph.journal.requests import Requests
     from ralph.journal.writer import JournalWriter, new_run_id, prepare_state
@@ -43,8 +43,8 @@ def execute(
     from ralph.runners.stop import StopSwitch
     from ralph.system import git
     from ralph.ui.ask import asker
+    from ralph.ui.choose import choose, create
     from ralph.ui.guard import GuardedScreen
-    from ralph.ui.screen import choose, create
 
     settings = launch.settings
     launch.trust.require(brought(launch.resolved, launch.workdir))  # it may have changed since it was approved
@@ -55,15 +55,15 @@ def execute(
     with (
         directory_lock(state, exclusive=settings.exclusive) as lock,
         JournalWriter(
-            state, run_id, again=past is not None, masker=masker_of(launch), redact_raw=settings.redact_raw
+            state, run_id, resume=past is not None, masker=masker_of(launch), redact_raw=settings.redact_raw
         ) as journal,
-        StopSwitch(Requests(journal.paths).make()) as stop,
+        StopSwitch(Requests(journal.paths).prepare()) as stop,
     ):
         if settings.exclusive:
             lock.claim(run_id)
         known = _known(past, journal) if past else None
-        journal.write_run(_facts(launch, source, run_id, past, config_file), seal=shown is None)
-        screen = GuardedScreen(shown or create(settings.ui, hurried=True), lambda: stop.kind is not None)
+        journal.write_run(_facts(launch, source, run_id, past, config_file), sign=shown is None)
+        screen = GuardedScreen(shown or create(settings.ui, may_skip=True), lambda: stop.kind is not None)
         live = choose(settings.ui) == "rich"
         try:
             locks = (lock.fileno(), journal.lock.fileno())
@@ -83,7 +83,7 @@ def execute(
                     loop.note(NO_PROMPT)
                 for name in recovered:
                     loop.note(f"the record of run {name}, which died, had been deleted; it was restored")
-                for dead in take_over_dead(state):
+                for dead in report_dead_runs(state):
                     loop.note(dead)
                 return loop.run()
         finally:

@@ -192,7 +192,7 @@ class _Player:
     def __init__(self, *, as_json: bool, masked: bool, iteration: int | None = None) -> None:
         from ralph.masking.events import EventMasker
         from ralph.masking.masker import Masker, for_environment
-        from ralph.ui.screen import create
+        from ralph.ui.choose import create
 
         self._iteration = iteration
         # Again, for runs of other versions and keys that have become known since; not if the run was to show them.

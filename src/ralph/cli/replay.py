@@ -64,7 +64,7 @@ def replay_command(
     prompt = _read(prompt_file).decode("utf-8", "replace") if prompt_file else None
     screen = None
     if not as_json:
-        from ralph.ui.screen import create
+        from ralph.ui.choose import create
 
         screen = create(Ui.AUTO)
     sys.stdout.flush()

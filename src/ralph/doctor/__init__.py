@@ -1,1 +1,1 @@
-"""What `ralph doctor` looks at: the agents, what is around them, and one real answer."""
+"""What `ralph doctor` checks: the agents, their environment, and one real answer."""

@@ -1,4 +1,4 @@
-"""Each agent that is here, and exactly how a run would start it."""
+"""Checks each installed agent, and shows exactly how a run would start it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ralph.config.layers import Resolved
     from ralph.launching.launch import Launch
 
-#: Stand for the prompt in an argv that is shown.
+#: Placeholders for the prompt in the argv that is shown.
 PROMPT = "PROMPT"
 PROMPT_FILE = "PROMPT_FILE"
 
@@ -35,45 +35,45 @@ class AgentCheck(msgspec.Struct, frozen=True):
     path: str
     version: str | None
     version_status: VersionStatus
-    #: whether it answered when asked for its version
+    #: whether it printed its version
     answers: bool
-    #: whether `ralph run` would use it here and now
+    #: whether `ralph run` would use it here
     chosen: bool = False
-    #: as a run would start it; PROMPT and PROMPT_FILE stand for the prompt
+    #: as a run would start it, with PROMPT and PROMPT_FILE as placeholders
     argv: list[str] = []
-    #: how the prompt goes in
+    #: how it gets the prompt
     prompt: str | None = None
     transcript: str | None = None
-    #: variables that are set for it, and those that are kept from it
+    #: variables that are set for it, and variables that are removed
     env: dict[str, str] = {}
     unset_env: tuple[str, ...] = ()
-    #: those that the user denies it
+    #: variables that the user's settings remove
     withheld: tuple[str, ...] = ()
     tested: tuple[str, ...] = ()
     minimum: str | None = None
     login: Login | None = None
     notes: tuple[str, ...] = ()
     warnings: list[str] = []
-    #: why it cannot be used as things are
+    #: why it cannot be used
     problem: str | None = None
-    #: the user's own file that describes it
+    #: the user's own file that defines it
     file: str | None = None
     replaces: bool = False
 
 
-def look(resolved: Resolved, workdir: Path, chosen: Launch | None) -> tuple[list[AgentCheck], list[str]]:
-    """Those found, in the order of detection, and the names of the others. Probes run side by side."""
+def check_agents(resolved: Resolved, workdir: Path, chosen: Launch | None) -> tuple[list[AgentCheck], list[str]]:
+    """The installed agents, in the order of detection, and the names of the others. Probes run in parallel."""
     specs = sorted(registry.all_specs(), key=lambda s: (s.detect is None, s.detect or 0, s.name))
-    specs = [spec for spec in specs if not _for_show(spec) and (chosen is None or spec.name != chosen.agent)]
+    specs = [spec for spec in specs if not _is_demo(spec) and (chosen is None or spec.name != chosen.agent)]
     with ThreadPoolExecutor(max_workers=4) as pool:
-        results = list(pool.map(lambda spec: _look(spec, resolved, workdir), specs))
+        results = list(pool.map(lambda spec: _check(spec, resolved, workdir), specs))
     found = [result for result in results if result is not None]
     if chosen is not None:
         found.insert(0, _planned(chosen, resolved, answers=_answers(chosen), chosen=True))
     return found, [spec.name for spec, result in zip(specs, results, strict=True) if result is None]
 
 
-def _look(spec: AgentSpec, resolved: Resolved, workdir: Path) -> AgentCheck | None:
+def _check(spec: AgentSpec, resolved: Resolved, workdir: Path) -> AgentCheck | None:
     program = detect.locate(spec)
     if program is None:
         return None
@@ -82,13 +82,13 @@ def _look(spec: AgentSpec, resolved: Resolved, workdir: Path) -> AgentCheck | No
         launch = launch_for(resolved, workdir, detect.Installed(spec, program, version))
     except UsageError as error:
         if PYTHON in spec.commands:
-            return None  # always there; without what it needs it is as good as not
+            return None  # Python is always installed, but something else that it needs is missing
         return _known(spec, program, version, answers=answers, problem=str(error))
     return _planned(launch, resolved, answers=answers, chosen=False)
 
 
-def _for_show(spec: AgentSpec) -> bool:
-    """The demo agent: part of ralph, and in need of nothing."""
+def _is_demo(spec: AgentSpec) -> bool:
+    """The demo agent is part of ralph and needs nothing."""
     return PYTHON in spec.commands and not spec.needs_env
 
 
@@ -101,7 +101,7 @@ def _planned(launch: Launch, resolved: Resolved, *, answers: bool, chosen: bool)
         known = _known(launch.spec, launch.base[0], launch.version, answers=answers)
     else:
         known = _hosted(launch, answers=answers)
-    told_elsewhere = {*resolved.warnings, *registry.warnings()}
+    shown_elsewhere = {*resolved.warnings, *registry.warnings()}
     return msgspec.structs.replace(
         known,
         chosen=chosen,
@@ -110,24 +110,24 @@ def _planned(launch: Launch, resolved: Resolved, *, answers: bool, chosen: bool)
         transcript=launch.transcript,
         env=launch.invocation.env,
         withheld=tuple(sorted(resolved.withheld)),
-        warnings=[w for w in launch.resolved.warnings if w not in told_elsewhere],
+        warnings=[w for w in launch.resolved.warnings if w not in shown_elsewhere],
     )
 
 
 def _hosted(launch: Launch, *, answers: bool) -> AgentCheck:
-    """An agent of the user's own, or of another convention."""
-    told = launch.launcher.examine() if launch.launcher else Examined()
-    version = told.version or launch.version
+    """An agent that is the user's own command, or comes from another convention."""
+    examined = launch.launcher.examine() if launch.launcher else Examined()
+    version = examined.version or launch.version
     return AgentCheck(
         launch.agent,
         launch.title,
         launch.base[0],
         version,
-        version_status(version, (), told.minimum),
+        version_status(version, (), examined.minimum),
         answers=answers,
-        minimum=told.minimum,
-        notes=told.notes,
-        problem=told.problem,
+        minimum=examined.minimum,
+        notes=examined.notes,
+        problem=examined.problem,
     )
 
 
@@ -154,4 +154,4 @@ def _known(
 
 
 def _login(spec: AgentSpec) -> Login:
-    return login(spec, os.environ, os.path.expanduser("~"))  # noqa: PTH111 - a user without a home is no reason to fail
+    return login(spec, os.environ, os.path.expanduser("~"))  # noqa: PTH111 - must not fail for a user without a home

@@ -1,4 +1,4 @@
-"""One tiny prompt to a real agent, by the same way as a run."""
+"""Sends one tiny prompt to a real agent, in the same way as a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TEXT_KEPT = 400
 
 
 class Live(msgspec.Struct, frozen=True):
-    """What came back."""
+    """The agent's answer."""
 
     agent: str
     version: str | None
@@ -46,17 +46,17 @@ class Live(msgspec.Struct, frozen=True):
     usage: dict[str, Any] | None
     exit: int | None
     seconds: float
-    #: what its output should have told, by what is known of it, and did not
+    #: what its output should report (session, usage) but did not
     missing: list[str]
-    #: the last that the program itself said, where it went wrong
-    said: list[str]
+    #: the last messages of the program itself, if something went wrong
+    messages: list[str]
 
 
 class _Collector:
-    """A screen that nobody sees."""
+    """A screen that collects the events."""
 
     def __init__(self) -> None:
-        self.words: list[str] = []
+        self.text: list[str] = []
         self.system: list[str] = []
         self.iteration: dict[str, Any] = {}
         self.end: dict[str, Any] = {}
@@ -65,7 +65,7 @@ class _Collector:
         for event in events:
             match event:
                 case Text(tag=Tag.AI, text=text):
-                    self.words.append(text)
+                    self.text.append(text)
                 case Text(tag=Tag.SYS, text=text):
                     self.system = [*self.system[-20:], text]
                 case Meta(meta=fields) if fields.get("kind") == Kind.ITERATION_END:
@@ -81,7 +81,7 @@ class _Collector:
 
 
 def ask(settled: Settled, agent: str | None, run: Run, deadline: float = DEADLINE) -> Live:
-    """Raises UsageError if the agent cannot be started. `run` is what `ralph run` does with a launch."""
+    """Asks the agent. UsageError if it cannot be started. `run` starts a launch as `ralph run` does."""
     with tempfile.TemporaryDirectory(prefix="ralph-doctor-", ignore_cleanup_errors=True) as folder:
         workdir = Path(folder).resolve()
         _make_repository(workdir)
@@ -94,7 +94,7 @@ def ask(settled: Settled, agent: str | None, run: Run, deadline: float = DEADLIN
 
 
 def _for_one_answer(resolved: Resolved, agent: str | None, deadline: float) -> Resolved:
-    """The user's settings, but for one iteration that changes and checks nothing."""
+    """The user's settings, changed to a single iteration without checks."""
     settings = msgspec.structs.replace(
         resolved.settings,
         max_iterations=1,
@@ -117,7 +117,7 @@ def _for_one_answer(resolved: Resolved, agent: str | None, deadline: float) -> R
 
 
 def _make_repository(folder: Path) -> None:
-    """Some agents refuse to work elsewhere. Without git they are asked all the same."""
+    """Some agents refuse to work outside a git repository. Without git, we ask anyway."""
     try:
         subprocess.run(["git", "init", "-q", str(folder)], capture_output=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -126,10 +126,10 @@ def _make_repository(folder: Path) -> None:
 
 def _result(launch: Launch, screen: _Collector) -> Live:
     seen = screen.iteration
-    text = "\n".join(screen.words).strip()
+    text = "\n".join(screen.text).strip()
     outcome = seen.get("outcome", "failed")
     ok = outcome == "ok" and bool(text)
-    told = {"session": seen.get("session_id"), "usage": seen.get("usage")}
+    reported = {"session": seen.get("session_id"), "usage": seen.get("usage")}
     return Live(
         agent=launch.agent,
         version=launch.version,
@@ -141,6 +141,6 @@ def _result(launch: Launch, screen: _Collector) -> Live:
         usage=seen.get("usage"),
         exit=seen.get("exit"),
         seconds=seen.get("seconds", 0.0),
-        missing=[name for name, value in told.items() if ok and launch.spec and name in launch.tells and not value],
-        said=[] if ok else screen.system[-8:],
+        missing=[name for name, value in reported.items() if ok and launch.spec and name in launch.tells and not value],
+        messages=[] if ok else screen.system[-8:],
     )

@@ -1,4 +1,4 @@
-"""All of it together, and whether a run could start."""
+"""The whole report, and whether a run could start."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.agents.versions import VersionStatus
-from ralph.doctor import agents, surroundings
-from ralph.doctor.surroundings import Check, State
+from ralph.doctor.agents import check_agents
+from ralph.doctor.environment import Check, State, check_environment
 from ralph.errors import UsageError
 from ralph.judging.prices import Prices
 from ralph.planning.brought import brought
@@ -31,17 +31,17 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def blocked(self) -> bool:
-        """Whether no run could start here, whichever the agent."""
+        """Whether no run could start here with any agent."""
         return any(check.state is State.PROBLEM for check in self.checks)
 
 
 def examine(settled: Settled, config_problem: str | None) -> Report:
-    """Looks at everything; starts nothing but version probes."""
-    # With settings that are wrong nobody knows which agent was meant.
+    """Checks everything. It starts nothing but version probes."""
+    # If the settings are wrong, we do not know which agent the user means.
     launch, no_agent = _launch(settled) if config_problem is None else (None, None)
-    found, not_found = agents.look(settled.resolved, settled.workdir, launch)
+    found, not_found = check_agents(settled.resolved, settled.workdir, launch)
     prices = launch.prices if launch is not None else Prices()
-    checks = surroundings.look(settled, config_problem, prices)
+    checks = check_environment(settled, config_problem, prices)
     why_not = [f"{check.name}: {check.text}" for check in checks if check.state is State.PROBLEM]
     if no_agent is not None:
         why_not.append(no_agent)
@@ -52,34 +52,34 @@ def examine(settled: Settled, config_problem: str | None) -> Report:
 def _launch(settled: Settled) -> tuple[Launch | None, str | None]:
     resolved, workdir = settled.resolved, settled.workdir
     if settled.trust.missing(brought(resolved, workdir)):
-        return None, None  # the check of that name says what is missing
+        return None, None  # the check named "trust" says what is missing
     try:
         return prepare_launch(resolved, workdir, settled.trust), None
     except UsageError as error:
         text = str(error)
         if resolved.settings.agent == "auto" and text.startswith("no agent was found"):
-            # the list of those looked for stands above already
+            # the report lists them above
             text = "no agent was found in PATH: install one, or name any program with --agent-cmd 'COMMAND'"
         return None, text
 
 
 def describe_version(agent: AgentCheck) -> str:
     if not agent.answers:
-        return "does not answer when asked for its version"
+        return "does not print its version"
     if agent.version is None:
         return "" if agent.name == "custom" else "version unknown"
-    # Of many, the first and the last say enough; `--json` has them all.
+    # Of many versions, show the first and the last; `--json` has them all.
     tested = ", ".join(agent.tested) if len(agent.tested) < 4 else f"{agent.tested[0]} … {agent.tested[-1]}"
     match agent.version_status:
         case VersionStatus.TESTED:
             return f"{agent.version}, tested"
         case VersionStatus.TOO_OLD:
-            return f"{agent.version}, too old: at least {agent.minimum} is needed"
+            return f"{agent.version}, too old: {agent.minimum} or later is needed"
         case VersionStatus.OLDER:
-            return f"{agent.version}, older than those tested ({tested})"
+            return f"{agent.version}, older than the tested versions ({tested})"
         case VersionStatus.NEWER:
-            return f"{agent.version}, newer than those tested ({tested})"
+            return f"{agent.version}, newer than the tested versions ({tested})"
         case VersionStatus.BETWEEN:
-            return f"{agent.version}, between those tested ({tested})"
+            return f"{agent.version}, between tested versions ({tested})"
         case VersionStatus.UNKNOWN:
-            return f"{agent.version}, none was tested"
+            return f"{agent.version}, no version was tested"

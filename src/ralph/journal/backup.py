@@ -1,7 +1,7 @@
-"""A second name for every file of a run, in the repository's git folder, for as long as the run goes on.
+"""A backup of a run in the repository's git folder: a hard link to each of its files, for as long as the run lasts.
 
-An agent, or a check, may delete all that git does not know (`git clean -fdx`), or put it aside (`git stash --all`): the
-record of the run would be gone with it. The git folder is left alone by all that, and a second name costs no space.
+An agent or a check may delete everything that git does not track (`git clean -fdx`) or stash it away
+(`git stash --all`), and the record of the run with it. Neither touches the git folder, and a hard link takes no space.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from ralph.journal.layout import StatePaths
 
 
-def _beside(state: StatePaths) -> dict[str, Path]:
-    """What stands beside the runs, and belongs to them."""
+def _shared_files(state: StatePaths) -> dict[str, Path]:
+    """The files outside the run's folder that it needs, by their names in the backup."""
     return {"directory.lock": state.lock, "directory.gitignore": state.root / ".gitignore"}
 
 
-class Spare:
-    """Of one run. Where there is no git folder, or no second name can be given, there is none."""
+class Backup:
+    """The backup of one run. It does nothing where there is no git folder, or no hard link can be made."""
 
     def __init__(self, paths: RunPaths, state: StatePaths) -> None:
         self._paths = paths
@@ -38,102 +38,102 @@ class Spare:
         self._root = None if folder is None else folder / paths.run_id
 
     def keep(self, *files: Path) -> None:
-        """Files of the run's folder: new ones, or such that were written anew."""
+        """Backs up files of the run's folder that are new or were replaced."""
         for file in files:
-            self._give(file, file.relative_to(self._paths.root))
+            self._link(file, file.relative_to(self._paths.root))
 
     def keep_all(self) -> None:
-        """All that is there by now."""
+        """Backs up every file that exists now."""
         self.keep(*_files(self._paths.root))
-        for name, file in _beside(self._state).items():
-            self._give(file, name)
+        for name, file in _shared_files(self._state).items():
+            self._link(file, name)
 
-    def _give(self, file: Path, name: Path | str) -> None:
+    def _link(self, file: Path, name: Path | str) -> None:
         if self._root is None:
             return
         try:
-            _name(file, self._root / name)
+            _link(file, self._root / name)
         except FileNotFoundError:
-            pass  # it has just been deleted; what is known of it is kept
+            pass  # it has just been deleted; its backup stays
         except OSError:
-            self.drop()  # another file system, or one without links
+            self.drop()  # another file system, or one without hard links
             self._root = None
 
-    def put_back(self) -> bool:
-        """Whether files of the run were missing, or copies, and are there again."""
+    def restore(self) -> bool:
+        """Restores files of the run that are missing or were replaced by copies. True if there were any."""
         if self._root is None:
             return False
         try:
-            return _put_back(self._root, self._paths, self._state)
+            return _restore(self._root, self._paths, self._state)
         except OSError:
-            return False  # whoever needs them says what is wrong
+            return False  # the next write to the journal reports what is wrong
 
     def drop(self) -> None:
-        """The run is over: from now on the user may delete it for good."""
+        """Removes the backup. The run is over, and the user may delete it for good."""
         if self._root is not None:
             _remove(self._root)
 
 
 def recover(state: StatePaths) -> list[str]:
-    """Of runs whose process died: those whose folder was deleted before it could be put back, and is there again."""
+    """Restores runs whose process died and whose folder was deleted. Returns their ids."""
     folder = _folder(state.workdir)
     found: list[str] = []
     if state.root.is_symlink() or state.runs.is_symlink():
-        return found  # where that leads is asked for later
+        return found  # a link to somewhere else is reported later
     for root in sorted(folder.glob("*")) if folder is not None else []:
         paths = RunPaths(state.runs / root.name)
         ours = root.is_dir() and not root.is_symlink() and (root / paths.events.name).is_file()
         if not ours or is_locked(root / paths.lock.name):
             continue
-        with suppress(OSError):  # then they stay where they are
-            if not paths.root.exists() and _put_back(root, paths, state):
+        with suppress(OSError):  # then the backup stays
+            if not paths.root.exists() and _restore(root, paths, state):
                 found.append(root.name)
             _remove(root)
     return found
 
 
-def _put_back(root: Path, paths: RunPaths, state: StatePaths) -> bool:
+def _restore(root: Path, paths: RunPaths, state: StatePaths) -> bool:
     changed = False
-    beside = _beside(state)
+    shared = _shared_files(state)
     for name in _files(root):
-        file = beside.get(name.name)
+        file = shared.get(name.name)
         if file is None or name.parent != root:
-            changed = _name(name, paths.root / name.relative_to(root)) or changed
-        elif not os.path.lexists(file):  # else somebody else may hold the lock by now
-            _name(name, file)
+            changed = _link(name, paths.root / name.relative_to(root)) or changed
+        elif not os.path.lexists(file):  # otherwise another process may hold the lock by now
+            _link(name, file)
     return changed
 
 
 def _folder(workdir: Path) -> Path | None:
-    """Where the runs of a directory have their second names: several in one repository may have runs."""
+    """Where the backups of a working directory's runs are. A repository may contain several working directories."""
     top = repository(workdir)
     git = _git_folder(top)
     if git is None:
         return None
     inside = "%2F".join(part.replace("%", "%25") for part in workdir.relative_to(top).parts)
     folder = git / "ralph" / f"runs-{inside}"
-    # What is in it is deleted in the end: a stranger's link must not lead us to other things of the user's.
+    # Its content is deleted at the end of a run: a link that a repository brings must not lead to the user's files.
     return None if folder.is_symlink() or folder.parent.is_symlink() else folder
 
 
 def _git_folder(top: Path) -> Path | None:
-    """Where git keeps what is its own; of a further worktree that is a folder in the first one's."""
+    """Git's own folder; that of an additional worktree is inside the main one's."""
     found = top / ".git"
     if found.is_symlink():
         return None
     if found.is_dir():
         return found
     try:
-        told = found.read_text("utf-8", "replace")
+        pointer = found.read_text("utf-8", "replace")
     except OSError:
         return None
-    prefix, _, path = told.partition("gitdir: ")
+    prefix, _, path = pointer.partition("gitdir: ")
     folder = found.parent / path.rstrip("\n")
     return folder if not prefix and path and (folder / "HEAD").is_file() else None
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """All but folders and links: a bell, too."""
+    """Everything but folders and symbolic links, recursively; a FIFO, too."""
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda e: e.name):
             path = folder / entry.name
@@ -144,7 +144,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Whether both are names of one file. The first must be there."""
+    """Whether both are names of one file. The first must exist."""
     first = one.lstat()
     try:
         second = other.lstat()
@@ -153,8 +153,8 @@ def _same(one: Path, other: Path) -> bool:
     return (first.st_ino, first.st_dev) == (second.st_ino, second.st_dev)
 
 
-def _name(file: Path, name: Path) -> bool:
-    """Gives the file a further name, which may be another file's by now; False if it has it already."""
+def _link(file: Path, name: Path) -> bool:
+    """Makes `name` a hard link to the file, replacing any other file there. False if it is one already."""
     if _same(file, name):
         return False
     name.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -166,6 +166,6 @@ def _name(file: Path, name: Path) -> bool:
 
 def _remove(root: Path) -> None:
     shutil.rmtree(root, ignore_errors=True)
-    with suppress(OSError):  # the last one
+    with suppress(OSError):  # other backups may be in there
         root.parent.rmdir()
         root.parent.parent.rmdir()

@@ -1,4 +1,4 @@
-"""Where things are: the one place that knows the names of files in `.ralph/`."""
+"""The names of the files in `.ralph/`. No other module knows them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RunPaths(msgspec.Struct, frozen=True):
 
     @property
     def baseline(self) -> Path:
-        """The picture of the working tree before the run."""
+        """A snapshot of the working tree before the run."""
         return self.root / "baseline.json"
 
     @property
@@ -41,7 +41,7 @@ class RunPaths(msgspec.Struct, frozen=True):
 
     @property
     def control(self) -> Path:
-        """What other terminals ask of the run."""
+        """Requests to the run from other terminals."""
         return self.root / "control"
 
     def iteration(self, number: int) -> Path:
@@ -71,5 +71,5 @@ class StatePaths(msgspec.Struct, frozen=True):
 
     @property
     def agent_events(self) -> Path:
-        """Where another convention looks for the events of the newest run."""
+        """Where the orchestrator convention looks for the events of the newest run."""
         return self.workdir / ".agent" / "events.jsonl"

@@ -1,6 +1,6 @@
-"""One run a directory, one process a run. A lock is the kernel's, so that of a dead process is never in the way.
+"""One run per directory, one process per run. The kernel holds the locks, so a dead process never blocks others.
 
-A process that ends in order empties its lock file. One that is neither held nor empty belonged to a process that died.
+A process that ends normally empties its lock file. A file that is neither locked nor empty is left by one that died.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-#: How long it takes at most to end what a dead process has left.
+#: The longest time that a keeper takes to end the processes of a dead ralph.
 _ENDING = 15.0
 
 
 class RunLock:
-    """`shared`: for those who share it, several may hold it. `holders` tells who has it, if its file does not."""
+    """A lock for the time of a `with` block.
+
+    Several processes can hold a `shared` one. `holders` names them for messages, if the lock file does not.
+    """
 
     def __init__(self, path: Path, *, shared: bool = False, holders: Callable[[], str] = lambda: "") -> None:
         self._path = path
@@ -41,12 +44,12 @@ class RunLock:
         except OSError as error:
             raise RunError(f"the journal cannot be written: {self._path}: {error.strerror}") from None
         if not self._take():
-            holder = self._holders() or _said(self._fd)
+            holder = self._holders() or _content(self._fd)
             os.close(self._fd)
             raise UsageError(
-                f"a run is already going in this directory ({holder or 'its process is not known'}).\n"
+                f"a run is already active in this directory ({holder or 'its process is unknown'}).\n"
                 "  Wait for it or stop it (`ralph stop`); `ralph tail -f` shows what it is doing.\n"
-                "  Runs that do not get in each other's way can go on side by side: --exclusive=no, for all of them."
+                "  Runs that do not interfere with each other can run side by side: start each with --exclusive=no."
             )
         return self
 
@@ -54,13 +57,13 @@ class RunLock:
         return self._fd
 
     def _take(self) -> bool:
-        """Tries for a moment: somebody who only looks whether it is held holds it for an instant, too.
+        """Retries for a moment, because `is_locked` in another process also takes the lock for an instant.
 
-        If its process is dead, what that has left is being ended just now: this takes a grace.
+        It waits longer if the holder is dead: the keeper is then ending the processes that it left.
         """
         attempt = 0
         end = time.monotonic() + _ENDING
-        while attempt < 20 or (_left_by_the_dead(_said(self._fd) or self._holders()) and time.monotonic() < end):
+        while attempt < 20 or (_all_dead(_content(self._fd) or self._holders()) and time.monotonic() < end):
             try:
                 fcntl.flock(self._fd, self._how | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -71,7 +74,7 @@ class RunLock:
         return False
 
     def claim(self, run_id: str) -> None:
-        """Says who holds it, for the one who comes second."""
+        """Writes the holder into the lock file, for the message to a second process."""
         try:
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, f"run {run_id}, process {os.getpid()}\n".encode(), 0)
@@ -81,33 +84,33 @@ class RunLock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._how == fcntl.LOCK_EX:  # nobody else holds it: an end in order leaves no name
+        if self._how == fcntl.LOCK_EX:  # nobody else holds it, and a normal end leaves no name
             with suppress(OSError):
                 os.ftruncate(self._fd, 0)
         os.close(self._fd)
 
 
-def take_over(path: Path) -> str | None:
-    """What a process that died left in its lock file, which is emptied; None if there is nothing, or it is alive."""
+def clear_dead(path: Path) -> str | None:
+    """Empties the lock file of a process that died and returns what it contained; None if there is no such process."""
     try:
         if not path.lstat().st_size:
             return None
-        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW)  # it is emptied below: not what a link names
+        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW)  # it is emptied below, so never through a link
     except OSError:
         return None
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        said = _said(fd)
+        holder = _content(fd)
         os.ftruncate(fd, 0)
     except OSError:
         return None
     finally:
         os.close(fd)
-    return said or None
+    return holder or None
 
 
 def holder_of(path: Path) -> str:
-    """What the holder of a lock wrote into it."""
+    """The name that the holder of a lock wrote into it."""
     try:
         with open_regular(path) as file:
             return file.read(200).decode("utf-8", "replace").strip()
@@ -115,13 +118,13 @@ def holder_of(path: Path) -> str:
         return ""
 
 
-def _left_by_the_dead(said: str) -> bool:
-    """Whether none of the processes that are named lives any more."""
-    named = re.findall(r"process (\d+)", said)
-    return bool(named) and not any(_lives(pid) for pid in named)
+def _all_dead(holders: str) -> bool:
+    """Whether processes are named and none of them is alive."""
+    pids = re.findall(r"process (\d+)", holders)
+    return bool(pids) and not any(_is_running(pid) for pid in pids)
 
 
-def _lives(pid: str) -> bool:
+def _is_running(pid: str) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     except OSError:
@@ -130,15 +133,15 @@ def _lives(pid: str) -> bool:
         os.kill(int(pid), 0)
     except OSError as error:
         return error.errno == errno.EPERM
-    return not Path("/proc/self").exists()  # where there is no /proc, this is the answer
+    return not Path("/proc/self").exists()  # without a /proc, the signal has the last say
 
 
-def _said(fd: int) -> str:
+def _content(fd: int) -> str:
     return os.pread(fd, 200, 0).decode("utf-8", "replace").strip()
 
 
 def is_locked(path: Path) -> bool:
-    """Whether somebody holds the lock for himself now."""
+    """Whether a process holds the lock exclusively."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     except OSError:

@@ -1,4 +1,4 @@
-"""Reading runs, also one that is being written or was cut short."""
+"""Reading runs, including those that are being written or were cut short."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ralph.trust.approval import Trust
 
 
-#: A line of an agent's, each byte of it escaped, is not longer.
+#: Longer than any line of an agent with every byte escaped.
 _MAX_LINE = 400 << 20
 _MAX_FACTS = 64 << 20
 
@@ -44,7 +44,7 @@ _stamp_decoder = msgspec.json.Decoder(Stamp)
 
 
 def parse(line: bytes) -> Record | None:
-    """One line of events.jsonl; None for a torn one (the run was killed while writing it)."""
+    """One line of events.jsonl; None if it is incomplete (the run was killed while writing it)."""
     try:
         return Record(_stamp_decoder.decode(line), decode(line), line)
     except (msgspec.DecodeError, EventError, RecursionError):
@@ -52,7 +52,7 @@ def parse(line: bytes) -> Record | None:
 
 
 def records(paths: RunPaths) -> Iterator[Record]:
-    """All whole records of a run so far."""
+    """All complete records of a run so far."""
     try:
         with open_regular(paths.events) as file:
             for line in _lines(file):
@@ -65,7 +65,7 @@ def records(paths: RunPaths) -> Iterator[Record]:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Of a file that need not have any: what is longer than any line of ours comes in pieces."""
+    """The lines of a file that may not be a journal: one that is longer than any of ours comes in pieces."""
     return iter(lambda: file.readline(_MAX_LINE), b"")
 
 
@@ -76,7 +76,7 @@ def find_state(start: Path, trust: Trust) -> StatePaths:
         if state.runs.is_dir():
             required(trust, of_journal(folder, (state.root, state.runs), repository(folder)))
             return state
-    raise UsageError(f"there are no runs here ({start} has no .ralph/runs, nor has a folder above it)")
+    raise UsageError(f"there are no runs here (neither {start} nor any folder above it has a .ralph/runs)")
 
 
 def list_runs(state: StatePaths) -> list[RunPaths]:
@@ -85,7 +85,7 @@ def list_runs(state: StatePaths) -> list[RunPaths]:
 
 
 def newest(state: StatePaths, runs: list[RunPaths]) -> RunPaths:
-    """The run that began last. Its name says when, but the clock may have been set back since the one before it."""
+    """The run that started last. Ids sort by time, but the clock may have been set back between two runs."""
     try:
         pointed = state.latest.readlink().name
     except OSError:
@@ -94,7 +94,7 @@ def newest(state: StatePaths, runs: list[RunPaths]) -> RunPaths:
 
 
 def find_run(state: StatePaths, name: str | None) -> RunPaths:
-    """A run by its id or the beginning of it; the newest if none is named."""
+    """The run with this id or id prefix; the newest one without a name."""
     runs = list_runs(state)
     if not runs:
         raise UsageError(f"there are no runs in {state.runs}")
@@ -107,11 +107,11 @@ def find_run(state: StatePaths, name: str | None) -> RunPaths:
         case []:
             raise UsageError(f"there is no run '{name}'{nearest(name, [r.run_id for r in runs])}; see `ralph runs`")
         case _:
-            raise UsageError(f"'{name}' may be {len(matching)} runs: {', '.join(r.run_id for r in matching)}")
+            raise UsageError(f"'{name}' matches {len(matching)} runs: {', '.join(r.run_id for r in matching)}")
 
 
 def run_facts(paths: RunPaths) -> dict[str, Any]:
-    """run.json, or nothing if the run died before it was written."""
+    """The content of run.json; empty if the run died before writing it."""
     try:
         facts = msgspec.json.decode(read(paths.run_json, _MAX_FACTS, follow=False))
     except (OSError, msgspec.DecodeError, RecursionError):
@@ -120,13 +120,13 @@ def run_facts(paths: RunPaths) -> dict[str, Any]:
 
 
 def run_end(paths: RunPaths) -> dict[str, Any] | None:
-    """The summary of a run, unless it died or was gone on with."""
+    """The summary of a run; None if it died or was resumed since."""
     found = last_meta(paths, Kind.RUN_END, Kind.RUN_RESUME)
     return found if found and found.get("kind") == Kind.RUN_END else None
 
 
 def last_meta(paths: RunPaths, *kinds: Kind, tail: int = 1 << 16) -> dict[str, Any] | None:
-    """The newest meta event of these kinds among the last bytes of a run: at least those of its last whole line."""
+    """The newest meta event of these kinds in the last `tail` bytes of a run, or in its last complete line."""
     try:
         with open_regular(paths.events) as file:
             size = file.seek(0, 2)
@@ -146,7 +146,7 @@ def last_meta(paths: RunPaths, *kinds: Kind, tail: int = 1 << 16) -> dict[str, A
 
 
 class Follower:
-    """Reads a growing run; call `read` again for what has come since."""
+    """Reads a growing run: each call of `read` returns the records written since the last one."""
 
     def __init__(self, paths: RunPaths) -> None:
         self._paths = paths
@@ -164,12 +164,12 @@ class Follower:
                     record = parse(line[:-1])
                     if record is not None:
                         if isinstance(record.event, Meta):
-                            self._mind(record.event)
+                            self._note_end(record.event)
                         yield record
         except FileNotFoundError:
             return
 
-    def _mind(self, event: Meta) -> None:
+    def _note_end(self, event: Meta) -> None:
         match event.meta.get("kind"):
             case Kind.RUN_END:
                 self.ended = True

@@ -1,9 +1,9 @@
-"""What other terminals ask of a run: files in its folder, whole or not there, and a bell so that it looks at once.
+"""Requests to a run from other terminals: files in its folder, written atomically, and a FIFO that wakes the run up.
 
 control/stop        `finish`, `now` or `at once`
-control/pause       `after` or `now`; the run is held as long as the file is there
+control/pause       `after` or `now`; the run is paused as long as the file exists
 control/notes/*.md  for the next prompt, in the order of their names
-control/bell        a FIFO; whoever has changed something writes a byte into it
+control/bell        a FIFO; a request ends with a byte written to it
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _LONGEST_WORD = 20
 
 
 class Stop(StrEnum):
-    FINISH = "finish"  # the iteration that is under way
+    FINISH = "finish"  # after the current iteration
     NOW = "now"
-    AT_ONCE = "at once"  # without a grace
+    AT_ONCE = "at once"  # without a grace period
 
 
 class Pause(StrEnum):
-    AFTER = "after"  # the iteration that is under way
+    AFTER = "after"  # the current iteration
     NOW = "now"
 
 
@@ -48,7 +48,7 @@ Word = TypeVar("Word", Stop, Pause)
 
 
 class Requests:
-    """Both sides of it: those who ask, and the run that looks."""
+    """Both sides: the commands that make requests, and the run that reads them."""
 
     def __init__(self, paths: RunPaths) -> None:
         self.bell = paths.control / "bell"
@@ -57,10 +57,10 @@ class Requests:
         self._pause = paths.control / "pause"
         self._notes = paths.control / "notes"
 
-    # -- asking
+    # -- making requests
 
     def ask_stop(self, *, now: bool) -> Stop:
-        """Says what is asked for now: who asks twice for `now` wants it at once."""
+        """Returns the resulting request: asking for `now` twice means at once."""
         wanted = escalated(self.stop(), now=now)
         self._put(self._stop, wanted)
         return wanted
@@ -72,7 +72,7 @@ class Requests:
             self.ring()
 
     def end_pause(self) -> bool:
-        """False if none was asked for."""
+        """False if no pause was asked for."""
         try:
             self._pause.unlink()
         except FileNotFoundError:
@@ -86,7 +86,7 @@ class Requests:
         last = max((int(name.partition("-")[0]) for name in self._names()), default=0)
         self._put(self._notes / f"{last + 1:04d}-{secrets.token_hex(2)}.md", text)
 
-    def drop(self, names: list[str]) -> None:
+    def drop_notes(self, names: list[str]) -> None:
         for name in names:
             try:
                 (self._notes / name).unlink(missing_ok=True)
@@ -95,7 +95,7 @@ class Requests:
         self.ring()
 
     def ring(self) -> None:
-        """Nobody need be there to hear it: a run looks once a second in any case."""
+        """Wakes the run up. If nobody listens, the run still checks once a second."""
         with suppress(OSError):
             fd = os.open(self.bell, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
@@ -103,10 +103,10 @@ class Requests:
             finally:
                 os.close(fd)
 
-    # -- looking
+    # -- reading them, in the run
 
-    def make(self) -> Path:
-        """For a process that begins: what was asked of one that died is void, but its notes stay. The bell's path."""
+    def prepare(self) -> Path:
+        """Called at the start: removes stop and pause requests to a process that died. Returns the FIFO's path."""
         try:
             self._notes.mkdir(parents=True, mode=0o700, exist_ok=True)
             self._root.chmod(0o700)
@@ -116,11 +116,11 @@ class Requests:
             raise _cannot(self._root, error) from None
         return self.bell
 
-    def gone(self) -> bool:
+    def is_deleted(self) -> bool:
         return not self._notes.is_dir()
 
-    def put_back(self, stop: Stop | None, pause: Pause | None, notes: list[Note]) -> None:
-        """What is known to have been asked, after the folder was deleted."""
+    def restore(self, stop: Stop | None, pause: Pause | None, notes: list[Note]) -> None:
+        """Writes these requests again after the folder was deleted."""
         try:
             self._notes.mkdir(parents=True, mode=0o700, exist_ok=True)
         except OSError as error:
@@ -137,7 +137,7 @@ class Requests:
         return _word(self._pause, Pause)
 
     def notes(self, known: dict[str, Note] | None = None) -> list[Note]:
-        """Those that wait, oldest first. Files never change: what is known is not read again."""
+        """The waiting notes, oldest first. Files never change, so those already `known` are not read again."""
         found = []
         for name in self._names():
             note = (known or {}).get(name)
@@ -145,7 +145,7 @@ class Requests:
                 try:
                     text = read(self._notes / name, _MAX_NOTE, follow=False).decode("utf-8", "replace")
                 except OSError:
-                    continue  # dropped in this moment
+                    continue  # it was just dropped
                 note = Note(name, text)
             found.append(note)
         return found
@@ -188,7 +188,7 @@ def _in_order(name: str) -> tuple[int, str]:
 
 
 def _word(path: Path, kind: type[Word]) -> Word | None:
-    """Something else than we would write is no request."""
+    """The request in a file; None if it is not one that we would write."""
     try:
         with open_regular(path) as file:
             return kind(file.read(_LONGEST_WORD).decode("utf-8", "replace"))

@@ -1,6 +1,6 @@
-"""What proves that a run was made here, by this user: run.json carries a hash with a key that only the user has.
+"""The signature in run.json: an HMAC with a key that only the user has, which proves that the user started this run.
 
-A repository may bring a `.ralph/runs/` of its own making; the flags in it were typed by somebody else.
+A repository may bring its own `.ralph/runs/`, with flags that someone else typed.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from ralph.system.folders import user_config_dir
 if TYPE_CHECKING:
     from ralph.journal.layout import RunPaths
 
-FIELD = "seal"
+FIELD = "signature"
 _KEY_SIZE = 32
 
 
-def sealed(paths: RunPaths, facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts with their seal; without one where no key can be kept: then they are as good as a stranger's."""
+def signed(paths: RunPaths, facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts with their signature. Where no key can be stored they stay unsigned, and nobody trusts them."""
     plain = {name: value for name, value in facts.items() if name != FIELD}
     key = _key() or _new_key()
-    return plain if key is None else plain | {FIELD: _seal(key, paths, plain)}
+    return plain if key is None else plain | {FIELD: _signature(key, paths, plain)}
 
 
 def is_ours(paths: RunPaths, facts: dict[str, Any]) -> bool:
-    """Whether these facts are as this user wrote them, in this place."""
+    """Whether this user wrote these facts, in this place, and nobody changed them since."""
     given, key = facts.get(FIELD), _key()
     if key is None or not isinstance(given, str):
         return False
     plain = {name: value for name, value in facts.items() if name != FIELD}
-    return hmac.compare_digest(given.encode("utf-8", "replace"), _seal(key, paths, plain).encode())
+    return hmac.compare_digest(given.encode("utf-8", "replace"), _signature(key, paths, plain).encode())
 
 
-def _seal(key: bytes, paths: RunPaths, facts: dict[str, Any]) -> str:
-    # Decoded and encoded once more: what was written and what is read must be the same bytes.
+def _signature(key: bytes, paths: RunPaths, facts: dict[str, Any]) -> str:
+    # Encoded, decoded and encoded again, so that facts to write and facts read back give the same bytes.
     value = msgspec.json.decode(msgspec.json.encode(facts, enc_hook=str))
     place = os.fsencode(os.path.realpath(paths.root))
     return hmac.new(key, place + b"\0" + msgspec.json.encode(value), "sha256").hexdigest()
@@ -60,11 +60,11 @@ def _key() -> bytes | None:
 
 
 def _new_key() -> bytes | None:
-    """Two runs may start at once: the first key stays."""
+    """Creates the key. If two runs start at the same time, the first one's key stays."""
     place = _path()
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=place.parent, prefix=".new-")  # for the user alone (0600)
+        handle, name = tempfile.mkstemp(dir=place.parent, prefix=".new-")  # readable by the user only (0600)
         with os.fdopen(handle, "wb") as file:
             file.write(secrets.token_bytes(_KEY_SIZE))
         try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph.masking.known import matches
+from ralph.masking.credentials import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

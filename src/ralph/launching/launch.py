@@ -11,7 +11,7 @@ from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation
 from ralph.errors import UsageError
 from ralph.judging.prices import Prices
 from ralph.launching.launcher import CommandLine, Launcher, SessionMode
-from ralph.masking.known import looks_like_credential
+from ralph.masking.credentials import looks_like_credential
 from ralph.trust.approval import Trust
 
 if TYPE_CHECKING:

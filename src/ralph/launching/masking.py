@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ralph.masking.known import secrets_of
+from ralph.masking.credentials import secrets_of
 from ralph.masking.masker import Masker
 
 if TYPE_CHECKING:

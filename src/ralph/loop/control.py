@@ -75,12 +75,12 @@ class Control:
         self._given: list[Note] = []
         #: seconds
         self.paused = 0.0
-        switch.watch(self.look)
+        switch.on_check(self.look)
 
     # -- looking for requests
 
     def look(self) -> None:
-        if self._requests.gone():
+        if self._requests.is_deleted():
             return  # the run's folder was deleted: that cancels no request
         stop, self._stop = self._stop, self._requests.stop()
         if self._stop is not None and self._stop is not stop and self._working:
@@ -107,7 +107,7 @@ class Control:
 
     def restore(self) -> None:
         """Writes the known requests again after the run's folder was deleted."""
-        self._requests.put_back(self._stop, self._pause, list(self._waiting.values()))
+        self._requests.restore(self._stop, self._pause, list(self._waiting.values()))
 
     @property
     def pausing(self) -> bool:
@@ -148,7 +148,7 @@ class Control:
             del self._waiting[note.name]
         if read:  # in this order, so that after a crash in between a note is read twice rather than never
             self._emit([report.steer("read", note.text) for note in read])
-            self._requests.drop([note.name for note in read])
+            self._requests.drop_notes([note.name for note in read])
 
     def unread_notes(self) -> list[str]:
         """Notes that no successful iteration has read."""

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ralph.journal.writer import Appender, JournalWriter
+    from ralph.journal.appender import Appender
+    from ralph.journal.writer import JournalWriter
     from ralph.judging.judge import Verdict
     from ralph.judging.signals import Markers
     from ralph.launching.launch import Launch
@@ -175,7 +176,7 @@ class Iterations:
 
     def _restore_record(self) -> None:
         """Restores the run's folder if the agent or a check has deleted it."""
-        if self._journal.put_back():
+        if self._journal.restore():
             self._control.restore()
             self._announcer.note(RESTORED)
 

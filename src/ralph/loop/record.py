@@ -15,7 +15,7 @@ from ralph.transcripts.rtf1 import SENTINEL
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ralph.journal.writer import Appender
+    from ralph.journal.appender import Appender
     from ralph.judging.output import OutputReader
     from ralph.transcripts.events import TranscriptEvent
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph.errors import SCARCE, RalphError
+from ralph.errors import OUT_OF_RESOURCES, RalphError
 from ralph.journal.requests import Requests
 from ralph.judging.signals import Markers
 from ralph.loop import progress, report, resume
@@ -106,7 +106,7 @@ class Loop:
         except MemoryError:
             step = Step(End.FAILED, "out of memory")
         except OSError as error:
-            if error.errno not in SCARCE:
+            if error.errno not in OUT_OF_RESOURCES:
                 raise
             step = Step(End.FAILED, f"out of system resources: {error.strerror}")
         return self._end(step)
@@ -231,7 +231,7 @@ class Loop:
 
     def _end(self, step: Step) -> int:
         assert step.end is not None
-        if self._journal.put_back():
+        if self._journal.restore():
             self.note(RESTORED)
         workdir = self._launch.workdir
         changes = progress.compare(self.gates.first, progress.take(workdir)) if workdir.is_dir() else None

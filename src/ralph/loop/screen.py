@@ -1,4 +1,4 @@
-"""What the loop needs of a screen. `ralph.ui` has the screens."""
+"""The screen, as the loop sees it: `ralph.ui` has several."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Status(msgspec.Struct, frozen=True):
-    """The live line while an agent works. None means unknown."""
+    """What the status line shows while an agent works. None means unknown."""
 
     iteration: int
     maximum: int
@@ -21,17 +21,19 @@ class Status(msgspec.Struct, frozen=True):
     cost: float | None
     tools: int
     open_tool: str | None
-    #: a check that ralph runs itself; then `silent` is how long it has been running
+    #: the check that ralph is running; `silent` is then how long it has been running
     checking: str | None = None
-    #: why the run waits; then `silent` is how much longer
+    #: why the run is waiting; `silent` is then how long it will still wait
     waiting: str | None = None
-    #: the command that ends a pause; then `silent` is how long the pause has lasted
+    #: the command that ends a pause; `silent` is then how long the pause has lasted
     paused: str | None = None
 
 
 class Screen(Protocol):
+    """Where events are shown."""
+
     def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
-        """Shows events as they come. `lines` are the same events as the journal has them."""
+        """Shows events. `lines` are the same events as lines of the journal."""
 
     def status(self, status: Status) -> None:
         """Called several times a second while an agent works."""

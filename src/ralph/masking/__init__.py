@@ -1,1 +1,1 @@
-"""Secrets stay out of what ralph shows and keeps: which strings are secrets, and what stands in their place."""
+"""Keeps secrets out of what ralph shows and stores: finding them, and replacing them with a mask."""

@@ -1,4 +1,4 @@
-"""Events on their way to the journal and the screen, with secrets masked; clean ones pass at almost no cost."""
+"""Masks events before they reach the journal and the screen. Events without secrets pass at almost no cost."""
 
 from __future__ import annotations
 
@@ -8,70 +8,71 @@ import msgspec
 
 from ralph.masking.finder import forms, merged
 from ralph.masking.formats import hinted
-from ralph.masking.joining import Joiner, key_of
 from ralph.masking.masker import replaced
 from ralph.masking.pem import block_spans
-from ralph.masking.tails import Tails
+from ralph.masking.split_secrets import SplitSecretMasker, key_of
+from ralph.masking.text_ends import TextEnds
 from ralph.transcripts.events import Meta, Text, ToolOutput, TranscriptEvent, encode_lines
 
 if TYPE_CHECKING:
     from ralph.masking.masker import Masker
 
+#: How many characters at the end of a text are compared with the secrets.
 _CUT = 4
 
 
 class EventMasker:
-    """One stream of events. Stateful: a key may go over several of them."""
+    """Masks one stream of events. Stateful, because a secret may be split across several events."""
 
     def __init__(self, masker: Masker) -> None:
         self._masker = masker
         self._on = masker.on
         known = {form for value in masker.secrets for form in forms(value)}
-        # As JSON has them; without their first characters, which may have come with an event before.
+        # Encoded as JSON, and without their first characters, which may have come with an earlier event.
         whole = {msgspec.json.encode(form)[1:-1] for form in known}
         self._needles = [needle[min(_CUT - 1, len(needle) - 5) :] for needle in whole]
         self._cuts = frozenset(form[i : i + _CUT] for form in known for i in range(len(form) - _CUT))
         self._pieces = False
-        self._joiner = Joiner(masker.finder, lambda event: masked_event(masker, event))
-        #: of what has gone out unexamined
-        self._tails = Tails(_CUT)
-        #: texts whose last event ended within a private key
+        self._split = SplitSecretMasker(masker.finder, lambda event: masked_event(masker, event))
+        #: the ends of the texts that were passed on without a closer look
+        self._ends = TextEnds(_CUT)
+        #: the texts whose last event ended inside a private key
         self._within: set[str] = set()
 
     def expect_pieces(self, possible: bool) -> None:
-        """Whether texts of events may be pieces of lines in what comes now, from another process."""
+        """Called when the events of another process begin: whether their texts may be pieces of lines."""
         self._pieces = possible and self._on
-        self._tails.clear()
+        self._ends.clear()
         self._within.clear()
-        self._joiner.forget()
+        self._split.forget()
 
     def encode(self, events: list[TranscriptEvent]) -> tuple[list[TranscriptEvent], bytes]:
-        """The events to be shown and kept, and their lines of JSON. Some may be held back until more is known."""
+        """Masks events and encodes them as lines of JSON. Some may be held back until the next call, or `release`."""
         lines = encode_lines(events)
-        if not self._on or not (self._within or self._joiner.busy or self._suspicious(events, lines)):
+        if not self._on or not (self._within or self._split.busy or self._suspicious(events, lines)):
             if self._pieces:
-                for over in self._tails.keep():
-                    self._joiner.end(over)
+                for ended in self._ends.keep():
+                    self._split.end(ended)
             return events, lines
         if self._pieces:
-            self._joiner.remember(self._tails.take())
-            events = self._joiner.feed(events)
+            self._split.remember(self._ends.take())
+            events = self._split.feed(events)
         else:
             events = [self._masked(event) for event in events]
         return events, encode_lines(events)
 
     def waiting(self, longer_than: float) -> bool:
-        """Whether events are held back for so long that they should go out, by `release`."""
-        return self._joiner.waits_for() > longer_than
+        """Whether events have been held back for so long that the caller should `release` them."""
+        return self._split.held_for() > longer_than
 
     def release(self) -> tuple[list[TranscriptEvent], bytes]:
-        """All that is held back."""
-        events = self._joiner.flush()
+        """The events that are held back, masked, and their lines of JSON."""
+        events = self._split.flush()
         return events, encode_lines(events)
 
     def _suspicious(self, events: list[TranscriptEvent], lines: bytes) -> bool:
         if len(events) == 1 and type(events[0]) is Meta:
-            return True  # ralph's own words, which may quote the beginning of something
+            return True  # ralph's own message, which may quote the start of a secret
         if self._masker.patterns or hinted(lines, pieces=self._pieces):
             return True
         for needle in self._needles:
@@ -80,8 +81,8 @@ class EventMasker:
         return self._pieces and self._may_be_cut(events)
 
     def _may_be_cut(self, events: list[TranscriptEvent]) -> bool:
-        """Whether a text ends within what could be a secret that is known by its value, or is a scrap."""
-        ends = self._tails.look(events)
+        """Whether a text ends with characters that occur in a known secret, or is too short to tell."""
+        ends = self._ends.scan(events)
         ends.discard("")
         return not ends.isdisjoint(self._cuts) or min(map(len, ends), default=_CUT) < _CUT
 
@@ -96,7 +97,7 @@ class EventMasker:
 
 
 def masked_event(masker: Masker, event: TranscriptEvent) -> TranscriptEvent:
-    """Any event, all its texts masked."""
+    """The event with all its texts masked."""
     plain = msgspec.to_builtins(event)
     masked = masker.value(plain)
     return event if masked == plain else msgspec.convert(masked, TranscriptEvent)

@@ -1,4 +1,4 @@
-"""Where secrets stand in a text or in bytes, and whether one may have begun at its end."""
+"""Finds secrets in text or bytes, including one that is only begun at the end."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, AnyStr, Generic
 import msgspec
 
 from ralph.masking import formats
-from ralph.masking.known import SHORTEST
+from ralph.masking.credentials import SHORTEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-#: How far back the beginning of a key is looked for. PEM blocks are longer.
+#: How far back to look for the start of a key. PEM blocks are longer.
 _TAIL = 4096
 
 
 class Span(msgspec.Struct, frozen=True):
-    """One secret: from where to where, and what is said instead."""
+    """One secret: where it starts and ends, and the label of its mask."""
 
     start: int
     end: int
     label: str
-    #: whether more characters could belong to it
+    #: whether the next characters could belong to it
     open_ended: bool = False
 
 
@@ -33,7 +33,7 @@ def mark(label: str) -> str:
 
 
 def forms(value: str) -> list[str]:
-    """A secret as it may be printed: itself, or escaped as JSON, once or twice."""
+    """The forms in which a secret may be printed: as it is, or escaped as JSON, once or twice."""
     once = _escaped(value)
     return list(dict.fromkeys([value, *once, *(more for form in once for more in _escaped(form))]))
 
@@ -46,8 +46,7 @@ def _escaped(text: str) -> list[str]:
 
 
 class _Pattern(Generic[AnyStr]):
-    """One form of secrets. It is compiled for the first text that could hold one: all of them together would be a
-    good part of a start."""
+    """One format of secrets. It is compiled for the first text that could contain one, to keep the start fast."""
 
     def __init__(self, source: AnyStr, needs: tuple[AnyStr, ...], label: str, open_ended: bool) -> None:
         self._source: AnyStr = source
@@ -67,7 +66,7 @@ class _Pattern(Generic[AnyStr]):
 
 
 class Finder(Generic[AnyStr]):
-    """For texts or for bytes, by what `to` makes of a text."""
+    """Finds secrets in text or in bytes; `to` converts a string to the type that is searched."""
 
     def __init__(self, secrets: Mapping[str, str], patterns: Iterable[str], to: Callable[[str], AnyStr]) -> None:
         self._labels: dict[AnyStr, str] = {to(form): name for value, name in secrets.items() for form in forms(value)}
@@ -86,7 +85,7 @@ class Finder(Generic[AnyStr]):
         self._to: Callable[[str], AnyStr] = to
         self._beginning: AnyStr = to("-----BEGIN ")
 
-    # Only streams need these three.
+    # Only streams need the next three.
 
     @cached_property
     def _begun(self) -> re.Pattern[AnyStr]:
@@ -102,7 +101,7 @@ class Finder(Generic[AnyStr]):
         return re.compile(self._to(r"-----BEGIN[A-Z0-9 ]{0,40}-{0,5}\Z|-{1,5}(?:B(?:E(?:G(?:I)?)?)?)?\Z"))
 
     def spans(self, data: AnyStr) -> list[Span]:
-        """All secrets, in order, none within another."""
+        """All secrets, in order and without overlaps."""
         found: list[Span] = []
         if self._values is not None and any(form in data for form in self._forms):
             found += [Span(m.start(), m.end(), self._labels[m.group()]) for m in self._values.finditer(data)]
@@ -111,19 +110,19 @@ class Finder(Generic[AnyStr]):
         return merged(found)
 
     def unfinished(self, data: AnyStr, least: int = 1) -> int:
-        """Where at its end a secret may have begun that is not all there; `len(data)` if none has.
+        """Where an incomplete secret may start at the end of `data`; `len(data)` if there is none.
 
-        `least` is how many characters of it make that worth while.
+        A start of fewer than `least` characters does not count.
         """
         return min(self._begun_value(data, least), self._begun_format(data, least))
 
     def unfinished_block(self, data: AnyStr) -> int:
-        """The same for a private key of which the end is missing."""
+        """Where a private key starts whose end is missing; `len(data)` if there is none."""
         where = data.rfind(self._beginning, max(0, len(data) - formats.PEM_LONGEST))
         return where if where >= 0 and self._pem_begun.match(data, where) else len(data)
 
     def most_of_one(self, data: AnyStr) -> Span | None:
-        """At the end, the larger part of a secret that is known by its value."""
+        """The larger part of a known secret at the end of `data`."""
         for form in self._forms:
             length = _overlap(data, form, max(SHORTEST, len(form) // 2))
             if length:
@@ -141,10 +140,10 @@ class Finder(Generic[AnyStr]):
 
 
 def _overlap(data: AnyStr, form: AnyStr, least: int) -> int:
-    """How much of the beginning of `form`, but not all, stands at the end of `data`; 0 if it is less than `least`."""
+    """The length of the longest proper prefix of `form` that `data` ends with; 0 if it is less than `least`."""
     length = min(len(form) - 1, len(data))
     while length >= least:
-        # Only where its last character fits is a look worth while: some secrets have thousands.
+        # Try only prefixes with the right last character: some secrets have thousands of characters.
         length = form.rfind(data[-1:], least - 1, length) + 1
         if length and data.endswith(form[:length]):
             return length
@@ -153,7 +152,7 @@ def _overlap(data: AnyStr, form: AnyStr, least: int) -> int:
 
 
 def merged(spans: list[Span]) -> list[Span]:
-    """Overlapping ones become one, named after the first of a variable's name if there is any."""
+    """Merges overlapping spans. A label that names a variable takes precedence."""
     result: list[Span] = []
     for span in sorted(spans, key=lambda s: (s.start, -s.end)):
         last = result[-1] if result else None

@@ -1,4 +1,4 @@
-"""Keys that are known by their form, whoever they belong to."""
+"""Keys that can be recognised by their format."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# In front of a key stands nothing that could be part of it, or an escaped line break, or the end of a colour.
+# A key is not preceded by a character that could be part of it, except in an escaped line break or a colour code.
 _START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt])|(?<=[0-9;]m))"
 _W = "[A-Za-z0-9_-]"
 _AN = "[A-Za-z0-9]"
 
 
 class Format(msgspec.Struct, frozen=True):
-    """One form. `begun` is what the beginning of such a key looks like, as far as the text goes."""
+    """One format. `begun` matches a text that ends before such a key is complete."""
 
     name: str
     whole: str
     begun: str
-    #: one of these stands in every such key
+    #: every such key contains one of these
     needs: tuple[str, ...]
-    #: whether it ends only where the text does or something else follows
+    #: whether it can be of any length, so that it ends only where another character follows
     open_ended: bool = True
 
 
 def _begun(literal: str, body: str) -> str:
-    """The literal, or any beginning of it, or the literal and some of the body."""
+    """A pattern for any prefix of the literal, or the literal and a part of the body."""
     pattern = f"{re.escape(literal[-1])}{body}*"
     for character in reversed(literal[:-1]):
         pattern = f"{re.escape(character)}(?:{pattern})?"
     return _START + pattern
 
 
-#: Numbers in what follows keep out names and words: `sk-loading-indicator`, `Bearer YOUR_API_KEY`.
+#: Many require a digit, which excludes names and words: `sk-loading-indicator`, `Bearer YOUR_API_KEY`.
 FORMATS: tuple[Format, ...] = (
     Format(
         "key",
@@ -81,19 +81,19 @@ FORMATS: tuple[Format, ...] = (
     ),
 )
 
-#: Only what follows the word is the secret.
+#: The secret is what follows the word.
 BEARER = r"(?<=\bBearer )(?=[A-Za-z0-9._~+/-]*[0-9])[A-Za-z0-9._~+/-]{20,4000}=*"
 BEARER_BEGUN = r"\bB(?:e(?:a(?:r(?:e(?:r(?: [A-Za-z0-9._~+/=-]*)?)?)?)?)?)?"
 
 PEM_BEGIN = r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY-----"
 PEM_END = r"-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY-----"
-#: Base64, line breaks (escaped ones as well), and the headers that an encrypted key has.
+#: Base64, line breaks (also escaped), and the headers of an encrypted key.
 PEM_BODY = r"[A-Za-z0-9+/=\s\\:,.()-]"
 PEM_LONGEST = 32 << 10
 PEM = rf"{PEM_BEGIN}{PEM_BODY}{{0,{PEM_LONGEST}}}?{PEM_END}"
 
-# What must be there for any of these, in the form in which Python's `re` finds it fastest: one literal character
-# that is rare, and a look around from it.
+# What a text must contain for any of these, in the form that Python's `re` finds fastest: a literal, rare character,
+# and what surrounds it.
 _DASH = (
     rb"-(?:(?<=[a-z]-)(?:(?<=[^A-Za-z0-9_-]sk-)|(?<=[ntrm]sk-)|(?<=glpat-)|(?<=xox[a-z]-))"
     rb"|----(?:(?<=KEY-----)%b))"
@@ -107,11 +107,11 @@ _HINTS = (
 
 
 def hinted(data: bytes, *, pieces: bool = False) -> bool:
-    """Whether a look at all is worth while. Costs a nanosecond or two a byte.
+    """Whether data may contain a key at all. Takes a nanosecond or two per byte.
 
-    In `pieces` the mark of a private key may come in two parts.
+    With `pieces`, the first line of a private key may come in two parts.
     """
-    # That a character is nowhere is found out at many times the speed of any pattern.
+    # `in` finds out many times faster than any pattern that a character is missing.
     return any(character in data and search(data) is not None for character, search in _searches(pieces))
 
 

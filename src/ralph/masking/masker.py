@@ -1,4 +1,4 @@
-"""What is said instead of secrets, in texts and in structures."""
+"""Replaces the secrets in texts and in structures with masks."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
+from ralph.masking.credentials import secrets_of
 from ralph.masking.finder import Finder, Span, mark, merged
-from ralph.masking.known import secrets_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-#: Names that programs tell events apart by; no secret can be hidden there.
+#: Fields that tell events apart; their values are never secrets.
 _STRUCTURE = frozenset({"type", "tag", "kind"})
 _OFF = frozenset({"0", "false", "no", "off"})
 
 
 class Masker:
-    """Knows the secrets of one run. With `on=False` it lets everything through."""
+    """Knows the secrets of one run. With `on=False` it changes nothing."""
 
     def __init__(
         self, secrets: Mapping[str, str] | None = None, patterns: Iterable[str] = (), *, on: bool = True
@@ -29,7 +29,7 @@ class Masker:
         self.finder: Finder[str] = Finder(self.secrets, self.patterns, str)
 
     def text(self, text: str) -> str:
-        """Also the larger part of a value at its end: texts are cut short before they come here."""
+        """Masks a text, including the larger part of a secret at its end: callers may have cut the text short."""
         if not self.on or not text:
             return text
         spans = self.finder.spans(text)
@@ -37,7 +37,7 @@ class Masker:
         return replaced(text, merged([*spans, cut]) if cut else spans)
 
     def value(self, value: Any) -> Any:
-        """Whatever JSON can hold, with all its texts masked, names of fields as well."""
+        """Masks all strings in a JSON value, including the names of fields."""
         if not self.on:
             return value
         match value:
@@ -57,7 +57,7 @@ class Masker:
 
 
 def replaced(text: str, spans: list[Span]) -> str:
-    """The text with a mark in the place of each span."""
+    """The text with a mask in place of each span."""
     if not spans:
         return text
     parts, at = [], 0
@@ -68,7 +68,7 @@ def replaced(text: str, spans: list[Span]) -> str:
 
 
 def for_environment(environ: Mapping[str, str] | None = None) -> Masker:
-    """Where no settings were read: what the environment alone says."""
+    """A masker for code that has no settings: it uses the environment alone."""
     environ = os.environ if environ is None else environ
     if environ.get("RALPH_MASK", "").strip().lower() in _OFF:
         return Masker(on=False)

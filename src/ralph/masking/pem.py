@@ -1,4 +1,4 @@
-"""Private keys that come line by line: all that stands between the two marks is one secret."""
+"""Private keys that arrive line by line: everything between the BEGIN and END lines is one secret."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from ralph.masking.formats import PEM_BEGIN, PEM_END
 
 _BEGIN = re.compile(PEM_BEGIN)
 _END = re.compile(PEM_END)
-#: base64, or a header of an encrypted key, or nothing
+#: base64, a header of an encrypted key, or an empty line
 _LINE = re.compile(r"[ \t>|]*(?:[A-Za-z0-9+/=\\]+|[A-Z][A-Za-z]+-[A-Z][a-z]+: ?[\w,. -]+)?[ \t\r]*")
 
 
 def block_spans(text: str, *, within: bool) -> tuple[list[Span], bool]:
-    """What of a text belongs to a key, if the text begins `within` one or one begins in it; and whether it ends
-    within one."""
+    """The parts of a text that belong to a private key, and whether the text ends inside one.
+
+    `within` says whether the text starts inside one.
+    """
     spans: list[Span] = []
     at = 0
     while True:
@@ -34,7 +36,7 @@ def block_spans(text: str, *, within: bool) -> tuple[list[Span], bool]:
 
 
 def _inside(text: str, at: int) -> tuple[int, bool]:
-    """How far the key goes, and whether it may go on after the text."""
+    """Where the key ends, and whether it may continue after the text."""
     while True:
         stop = text.find("\n", at)
         line_end = len(text) if stop < 0 else stop
@@ -42,7 +44,7 @@ def _inside(text: str, at: int) -> tuple[int, bool]:
         if end is not None:
             return end.end(), False
         if _LINE.fullmatch(text, at, line_end) is None:
-            return at, False  # these are no lines of a key: what follows is as it was
+            return at, False  # not a line of a key, so the key has ended
         if stop < 0:
             return len(text), True
         at = stop + 1

@@ -1,4 +1,4 @@
-"""Bytes on their way to a raw file, with secrets masked (`--redact-raw`)."""
+"""Masks bytes before they are written to a raw file (`--redact-raw`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ralph.masking.masker import Masker
 
 
-#: A longer line is not kept back as a whole for the sake of the user's own patterns.
+#: With patterns of the user's own, at most this much of a line is held back.
 _LONGEST_LINE = 64 << 10
 
 
@@ -19,16 +19,17 @@ def _encoded(text: str) -> bytes:
 
 
 class ByteMasker:
-    """One stream. What may be the beginning of a secret waits for the next bytes."""
+    """Masks one stream. Bytes that may be the start of a secret wait for the next ones."""
 
     def __init__(self, masker: Masker) -> None:
         self._finder: Finder[bytes] = Finder(masker.secrets, masker.patterns, _encoded)
         self._on = masker.on
-        #: nobody knows what the beginning of the user's own pattern looks like
+        #: the start of a match of the user's own pattern cannot be recognised, so whole lines are needed
         self._by_line = bool(masker.patterns)
         self._held = b""
 
     def feed(self, chunk: bytes) -> bytes:
+        """Takes the next bytes; returns the masked bytes that can be written now."""
         if not self._on:
             return chunk
         data = self._held + chunk
@@ -43,7 +44,7 @@ class ByteMasker:
         return _applied(data, spans, cut)
 
     def flush(self) -> bytes:
-        """The rest: nothing follows any more."""
+        """The rest, masked. Call it when the stream has ended."""
         data, self._held = self._held, b""
         if not data:
             return b""

@@ -1,1 +1,1 @@
-"""How a thing is run: bytes come out, and in the end how it ended. Nothing here knows any agent."""
+"""Running a command: bytes come out, and in the end how it ended. Nothing here knows any agent."""

@@ -1,8 +1,11 @@
-"""What a runner is asked to run, and what it answers."""
+"""What a runner is asked to run, who takes its output, and how it ended."""
 
 from __future__ import annotations
 
+import errno
+import os
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -12,19 +15,19 @@ if TYPE_CHECKING:
 
 
 class Store(Protocol):
-    """A file for a stream."""
+    """A file that keeps the raw bytes of a stream."""
 
     def fileno(self) -> int: ...
     def write(self, data: bytes) -> None: ...
     def take(self, source: int, size: int) -> bytes:
-        """Moves what a pipe holds into the file and gives it back; BlockingIOError if that is nothing now."""
+        """Moves bytes from a pipe into the file and returns them; BlockingIOError if the pipe is empty now."""
 
 
 class Command(msgspec.Struct, frozen=True):
     """What to run. `stdin` is written to it and closed; None is an empty stdin.
 
-    With `aside`, the command gets a descriptor 3, and `aside` what it writes there. `files` take stdout
-    and stderr before the sink sees them: should ralph be killed, the rest is written there without it.
+    With `aside`, the command gets a descriptor 3, and `aside` is called with the bytes it writes there. `files` get
+    stdout and stderr before the sink does: if ralph is killed, the keeper writes the rest there.
     """
 
     argv: list[str]
@@ -37,12 +40,12 @@ class Command(msgspec.Struct, frozen=True):
 
 
 class Deadlines(msgspec.Struct, frozen=True):
-    """Seconds; None is never. `grace` is what a command gets between TERM and KILL."""
+    """In seconds; None disables one. `grace` is the time between TERM and KILL."""
 
     idle: float | None = None
     wall: float | None = None
     first_output: float | None = None
-    #: after the agent's own last word (`Sink.finished`), how long it may take to exit
+    #: how long it may take to exit after its final message (`Sink.finished`)
     linger: float | None = None
     grace: float = 5.0
 
@@ -60,26 +63,31 @@ class EndKind(StrEnum):
 class Ended(msgspec.Struct, frozen=True):
     kind: EndKind
     reason: str
-    #: exit code, or minus the signal; None when it never started or its end was not seen
+    #: exit code, or minus the signal; None if it never started or its end was not seen
     status: int | None = None
     seconds: float = 0.0
-    #: names of processes that were still there at the end and had to be ended
+    #: names of the processes that it left behind and that had to be ended
     strays: tuple[str, ...] = ()
-    #: names of processes that even KILL did not end
+    #: names of the processes that survived KILL
     left: tuple[str, ...] = ()
 
 
 class Sink(Protocol):
-    """Who takes the bytes. It may end the command by giving a `stop_reason`."""
+    """Takes a command's output in chunks of any size, as read from the pipe. It may end the command."""
 
     def stdout(self, chunk: bytes) -> None: ...
     def stderr(self, chunk: bytes) -> None: ...
-    def tick(self) -> None: ...
-    def stop_reason(self) -> str | None: ...
-    def deadline(self) -> float | None:
-        """When to ask for the `stop_reason` again though nothing has happened, by the monotonic clock."""
+    def tick(self) -> None:
+        """Called several times a second, with or without output."""
 
-    def finished(self) -> bool: ...
+    def stop_reason(self) -> str | None:
+        """Why the command must end now, if it must."""
+
+    def deadline(self) -> float | None:
+        """When to ask for the `stop_reason` again even if nothing has happened, by the monotonic clock."""
+
+    def finished(self) -> bool:
+        """Whether the command has sent its final message."""
 
 
 def describe_status(status: int | None) -> str:
@@ -97,3 +105,27 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
+
+
+def not_started(command: Command, number: int, what: str) -> Ended:
+    """Why a command could not be started: the error number, and the file it concerns."""
+    program = command.argv[0][:200]
+    match number:
+        case errno.ENOENT if what == command.cwd[:500]:
+            reason = f"the working directory is gone: {command.cwd}"
+        case errno.ENOTDIR | errno.EACCES if what == command.cwd[:500]:
+            reason = f"the working directory cannot be entered: {command.cwd} ({os.strerror(number)})"
+        case errno.ENOENT if what and Path(command.cwd, what).exists():
+            reason = f"'{program}' cannot be run: its interpreter is missing"
+        case errno.ENOENT | errno.ENOTDIR:
+            reason = f"'{program}' was not found"
+        case errno.EACCES:
+            reason = f"'{what or program}' cannot be run (permission denied)"
+        case errno.E2BIG:
+            size = max(len(os.fsencode(a)) for a in command.argv)
+            reason = f"the command line is too long for the system (longest argument: {size:,} bytes)"
+        case errno.ENOEXEC:
+            reason = f"'{program}' is not a program that this system can run"
+        case _:
+            reason = f"'{program}' could not be started: {os.strerror(number)}"
+    return Ended(EndKind.NOT_STARTED, reason)

@@ -1,4 +1,4 @@
-"""Ctrl-C, TERM and `ralph stop`, as a value that the loop reads instead of an exception out of nowhere."""
+"""Ctrl-C, TERM and `ralph stop` as a value that the loop reads, instead of an exception at an arbitrary line."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType, TracebackType
 
-#: Where no bell can be made, somebody looks this often.
-_LOOK = 1.0
+#: Without a FIFO, requests are checked for this often.
+_CHECK_EVERY = 1.0
 
 
 class StopKind(StrEnum):
@@ -24,19 +24,19 @@ class StopKind(StrEnum):
 
 
 class StopSwitch:
-    """While entered, signals are noted here and wake up whoever selects on `fd`.
+    """While entered, it records signals and makes `fd` readable, which ends a `select` on it.
 
-    The first signal asks for a clean stop; a second one asks for it at once (`urgent`). With `bell`, the path of a
-    FIFO that is made, other processes can wake us up as well; `look` is called then, and on every tick.
+    The first signal asks for a clean stop; a second one asks for an immediate one (`urgent`). With `bell`, it creates a
+    FIFO at that path, and other processes can wake us up by writing to it. `check` runs then, and on every tick.
     """
 
     def __init__(self, bell: Path | None = None) -> None:
         self.kind: StopKind | None = None
         self.urgent = False
-        self._look: Callable[[], None] = lambda: None
+        self._on_check: Callable[[], None] = lambda: None
         self._bell = bell
         ours = _open_bell(bell) if bell is not None else None
-        # One descriptor for both ends of a FIFO: a reader alone would see its end whenever a writer leaves.
+        # We hold both ends of the FIFO: a reader alone would see end-of-file whenever a writer closes it.
         self.fd, self._write = (ours, os.dup(ours)) if ours is not None else os.pipe()
         os.set_blocking(self.fd, False)
         os.set_blocking(self._write, False)
@@ -46,8 +46,8 @@ class StopSwitch:
     def __enter__(self) -> Self:
         self._wakeup_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup ralph run &` means what it says
-                self._before[number] = signal.signal(number, self._note)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup ralph run &` must survive a hang-up
+                self._before[number] = signal.signal(number, self._record)
         return self
 
     def __exit__(
@@ -59,38 +59,38 @@ class StopSwitch:
         os.close(self.fd)
         os.close(self._write)
         if self._bell is not None:
-            with suppress(OSError):  # a FIFO that nobody reads would only be in the way of who copies the folder
+            with suppress(OSError):  # a FIFO without a reader would block anyone who copies the folder
                 self._bell.unlink()
 
-    def _note(self, number: int, _frame: FrameType | None) -> None:
+    def _record(self, number: int, _frame: FrameType | None) -> None:
         if self.kind is not None:
             self.urgent = True
             return
         self.kind = StopKind.INTERRUPTED if number == signal.SIGINT else StopKind.TERMINATED
 
+    def on_check(self, callback: Callable[[], None]) -> None:
+        """`callback` is what `check` does: it looks for requests from other processes."""
+        self._on_check = callback
+
+    def check(self) -> None:
+        self._on_check()
+
     def ask(self, *, urgent: bool) -> None:
-        """As a signal does, but by somebody who says whether it is urgent."""
+        """Asks for a stop, as a signal does."""
         self.kind = self.kind or StopKind.STOPPED
         self.urgent = self.urgent or urgent
 
-    def watch(self, look: Callable[[], None]) -> None:
-        """From now on, `look` is called on every tick and whenever another process wakes us up."""
-        self._look = look
-
-    def look(self) -> None:
-        self._look()
-
     def drain(self) -> None:
-        """Empties the wake-up pipe, and looks who it was."""
+        """Empties the wake-up pipe, then checks for requests."""
         try:
             while os.read(self.fd, 512):
                 pass
         except BlockingIOError:
             pass
-        self.look()
+        self.check()
 
     def wait(self, seconds: float, unless: Callable[[], bool] = lambda: False) -> bool:
-        """Sleeps, also no longer than `unless` is false; True if a stop was asked for before the time was over."""
+        """Sleeps until the time is over or `unless` is true. Returns True if a stop was asked for meanwhile."""
         import select
         import time
 
@@ -99,13 +99,13 @@ class StopSwitch:
             left = end - time.monotonic()
             if left <= 0 or unless():
                 return False
-            select.select([self.fd], [], [], min(left, _LOOK))
+            select.select([self.fd], [], [], min(left, _CHECK_EVERY))
             self.drain()
         return True
 
 
 def _open_bell(path: Path) -> int | None:
-    """None where there can be no FIFO; a look now and then does it, too."""
+    """Creates the FIFO; None where the file system cannot have one."""
     try:
         path.unlink(missing_ok=True)
         os.mkfifo(path, 0o600)

@@ -1,0 +1,1 @@
+"""Thin helpers for files, git, programs and text. They know nothing of ralph."""

@@ -1,4 +1,4 @@
-"""Reading what somebody else may have put there: only regular files, only so much of them, and where links lead."""
+"""Reading files that someone else may have created: only regular files, only up to a size, and no links away."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import BinaryIO
 
 from ralph.errors import UsageError
 
-#: Nobody writes a longer configuration, script or plan.
+#: Larger than any configuration, script or plan.
 MAX_CONFIG = 4 << 20
 
 
 def open_regular(path: Path, *, follow: bool = False) -> BinaryIO:
-    """For reading; OSError for what is no regular file. A pipe is not waited for, a link not followed."""
+    """Opens a file for reading; OSError if it is not a regular file. Does not wait for a pipe or follow a link."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     try:
         mode = os.fstat(fd).st_mode
@@ -30,13 +30,13 @@ def open_regular(path: Path, *, follow: bool = False) -> BinaryIO:
 
 
 def read(path: Path, limit: int = MAX_CONFIG, *, follow: bool = True) -> bytes:
-    """All of a regular file; OSError, which says why in `strerror`, for any other and for one that is too large."""
+    """The content of a regular file. OSError, with the reason in `strerror`, if it is none or is too large."""
     with open_regular(path, follow=follow) as file:
         return _all(file, path, limit)
 
 
 def read_any(path: Path, limit: int) -> bytes:
-    """The same of whatever the user named, be it a pipe or a device: it is waited for, up to its end."""
+    """The content of any file that the user named, even a pipe or a device. Waits for its end."""
     with path.open("rb") as file:
         return _all(file, path, limit)
 
@@ -53,24 +53,24 @@ def read_text(path: Path, errors: str = "replace", limit: int = MAX_CONFIG) -> s
 
 
 def repository(workdir: Path) -> Path:
-    """What belongs together with a directory: its git repository, else itself."""
-    home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111 - a user without a home is no reason to fail
+    """The git repository that a directory belongs to, or the directory itself."""
+    home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111 - must not fail for a user without a home
     for folder in (workdir, *workdir.parents):
         if (folder / ".git").exists():
-            # Whoever keeps the home directory in git did not say that all projects below belong together.
+            # A home directory may be in git, but the projects below it do not belong together.
             return workdir if os.path.realpath(folder) == home else folder
     return workdir
 
 
 def leads_out(path: Path, *roots: Path) -> Path | None:
-    """Where a path really leads, if that is in none of these directories."""
-    target = Path(os.path.realpath(path))  # unlike Path.resolve, it takes a circle of links for a name
+    """The real location of a path if it is outside these directories, otherwise None."""
+    target = Path(os.path.realpath(path))  # unlike Path.resolve, it accepts a circle of links
     inside = any(target.is_relative_to(os.path.realpath(root)) for root in roots)
     return None if inside else target
 
 
 def refuse_outside(path: Path, shown: str, workdir: Path, instead: str) -> None:
-    """UsageError for a file of the repository that is a link out of it."""
+    """UsageError if a file of the repository is a link to something outside it."""
     target = leads_out(path, repository(workdir))
     if target is not None:
-        raise UsageError(f"{shown} is a link out of the repository, to {target}, and is not read. {instead}")
+        raise UsageError(f"{shown} is a link out of the repository, to {target}, so it is not read. {instead}")

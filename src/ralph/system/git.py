@@ -1,4 +1,4 @@
-"""Asking git about a repository that may be a stranger's: its own configuration must not start programs."""
+"""Asking git about a repository that someone else may control: its configuration must not start programs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TIMEOUT = 120
-#: What is known to be harmless, and to make a difference: files of Git LFS look changed without its filter.
+#: Filters that are harmless and needed: without them, files of Git LFS look changed.
 _LFS = frozenset({"git-lfs clean -- %f", "git-lfs filter-process", "git lfs clean -- %f", "git lfs filter-process"})
 _NO_PROGRAMS = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "diff.external=", "core.quotepath=off")
 
 
 def top(workdir: Path) -> str | None:
-    """The repository's top, by looking for `.git` upward (a git process costs more than the whole iteration)."""
+    """The top folder of the repository: the nearest one with a `.git`. Faster than asking git."""
     for folder in (workdir, *workdir.parents):
         if (folder / ".git").exists():
             return str(folder)
@@ -25,26 +25,26 @@ def top(workdir: Path) -> str | None:
 
 
 def ask(place: str, *arguments: str, timeout: float = _TIMEOUT) -> str | None:
-    """Git's answer, or None if it has none (not installed, not a repository, no commit)."""
+    """The output of a git command, or None if it fails (not installed, not a repository, no commit)."""
     done = _run(place, (*_NO_PROGRAMS, *_without_filters(place)), arguments, timeout)
     return os.fsdecode(done.stdout) if done is not None and done.returncode == 0 else None
 
 
 def refusal(workdir: Path) -> str | None:
-    """What to tell if git does not want to look at this repository, because it belongs to somebody else."""
+    """A message for the user if git refuses to read this repository because another user owns it."""
     place = top(workdir)
     done = _run(place, _NO_PROGRAMS, ("rev-parse", "--git-dir"), _TIMEOUT) if place else None
     if done is None or b"dubious ownership" not in done.stderr:
         return None
     return (
-        f"git does not look at {place}, which belongs to another user: what changes is seen by sizes and times of "
+        f"git refuses to read {place}, because another user owns it. Changes are detected by the size and time of "
         f"files only. If you trust it: git config --global --add safe.directory '{place}'"
     )
 
 
 @cache
 def _without_filters(place: str) -> tuple[str, ...]:
-    """`git status` passes changed files through the filters that the repository's own configuration names."""
+    """Settings that disable the repository's own filters, which `git status` would run on changed files."""
     done = _run(place, _NO_PROGRAMS, ("config", "--list", "--show-scope", "-z"), _TIMEOUT)
     if done is None or done.returncode:
         return ()
@@ -63,7 +63,7 @@ def _run(
     place: str, settings: tuple[str, ...], arguments: tuple[str, ...], timeout: float
 ) -> subprocess.CompletedProcess[bytes] | None:
     kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k.startswith("GIT_CONFIG_")}
-    # An object that is missing is not fetched: the address, and the program that fetches, are the repository's.
+    # Missing objects are not fetched: the repository chooses the address, and the program that fetches.
     environment = kept | {
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_NO_LAZY_FETCH": "1",
@@ -72,7 +72,7 @@ def _run(
         "LC_ALL": "C",
     }
     flags = [part for setting in settings for part in ("-c", setting)]
-    # The work tree is said as well, as core.worktree of a stranger may be anywhere.
+    # --work-tree, because core.worktree of the repository may point anywhere.
     command = ["git", "-C", place, f"--work-tree={place}", *flags, *arguments]
     try:
         return subprocess.run(

@@ -1,4 +1,4 @@
-"""Looking for a program in PATH."""
+"""Finding a program in PATH."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def which(name: str) -> str | None:
-    """What the shell would start for this name. (`shutil.which` says the same, after a slow import.)"""
+    """The program that the shell would start for this name. (`shutil.which` does the same, but is slow to import.)"""
     if "/" in name:
         return name if _runnable(name) else None
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
@@ -14,4 +14,4 @@ def which(name: str) -> str | None:
 
 
 def _runnable(path: str) -> bool:
-    return os.access(path, os.X_OK) and not os.path.isdir(path)  # noqa: PTH112 - "" must stay no path
+    return os.access(path, os.X_OK) and not os.path.isdir(path)  # noqa: PTH112 - Path("") would be the current folder

@@ -1,4 +1,4 @@
-"""Tables that people write: all that does not fit, where msgspec stops at the first."""
+"""Checking tables that people write: reports every problem, while msgspec stops at the first."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ralph.errors import nearest
 
 
 def problems_in(table: Any, kind: type[msgspec.Struct], where: str = "") -> list[str]:
-    """What does not fit the schema, key by key."""
+    """Everything in a table that does not fit the schema, key by key."""
     if not isinstance(table, dict):
-        return [f"{where.rstrip('.')}: expected a table, got {_said(table)}"]
+        return [f"{where.rstrip('.')}: expected a table, got {_shown(table)}"]
     fields = {f.name: f for f in msgspec.structs.fields(kind)}
     found = [f"there is no key '{where}{key}'{nearest(key, fields)}" for key in table if key not in fields]
     for name, field in fields.items():
@@ -29,7 +29,7 @@ def problems_in(table: Any, kind: type[msgspec.Struct], where: str = "") -> list
             for number, item in enumerate(value, 1):
                 found += problems_in(item, inner, f"{where}{name}[{number}].")
         elif getattr(field.type, "__origin__", None) is tuple:
-            found.append(f"{where}{name}: expected [[{where}{name}]] tables, got {_said(value)}")
+            found.append(f"{where}{name}: expected [[{where}{name}]] tables, got {_shown(value)}")
         else:
             found += problems_in(value, inner, f"{where}{name}.")
     return found
@@ -44,17 +44,17 @@ def _in_value(value: Any, kind: Any, where: str) -> list[str]:
         text = what[:1].lower() + what[1:].replace("`", "")
         if isinstance(kind, type) and issubclass(kind, StrEnum):
             options = [option.value for option in kind]
-            text = f"expected one of {', '.join(options)}, not {_said(value)}{nearest(str(value), options)}"
+            text = f"expected one of {', '.join(options)}, not {_shown(value)}{nearest(str(value), options)}"
         return [f"{where}{inside}: {text}"]
     return []
 
 
 def _struct_in(kind: Any) -> type[msgspec.Struct] | None:
-    """The struct that a field holds: itself, or-nothing, or a list of them."""
+    """The struct that a field holds, also as an optional one or in a list."""
     kinds = (kind, *get_args(kind))
     return next((k for k in kinds if isinstance(k, type) and issubclass(k, msgspec.Struct)), None)
 
 
-def _said(value: Any) -> str:
+def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 40 else text[:39] + "…"

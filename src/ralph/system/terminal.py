@@ -1,4 +1,4 @@
-"""Text and JSON that cannot control a terminal, whoever wrote them."""
+"""Makes text and JSON from any source safe to print on a terminal."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from functools import cache
 #: A longer line is cut on the screen; the journal has it whole.
 MAX_SHOWN = 4000
 _UNSAFE = r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-#: The same in UTF-8, as far as JSON lets it stand: DEL, C1, and what turns the direction of text.
+#: The same in UTF-8, as far as JSON allows it unescaped: DEL, C1, and characters that change the direction of text.
 _UNSAFE_JSON = rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]"
 
 
 def safe(text: str) -> str:
-    """Text that cannot control a terminal: control characters become visible signs."""
+    """The text with control characters replaced by visible symbols, cut if it is very long."""
     if len(text) > MAX_SHOWN:
-        text = f"{text[:MAX_SHOWN]} … ({len(text):,} characters; all of it is in the journal)"
+        text = f"{text[:MAX_SHOWN]} … ({len(text):,} characters; the journal has all of them)"
     if text.isprintable():
         return text
     return _unsafe().sub(_visible, text.replace("\t", "    "))
 
 
 def escaped_json(data: bytes) -> bytes:
-    """The same JSON, without a byte that a terminal would obey."""
+    """The same JSON with everything escaped that could control a terminal."""
     return _unsafe_json().sub(lambda found: b"\\u%04x" % ord(found.group().decode()), data)
 
 
-# Compiled where there is something to search: a start need not wait for it.
+# Compiled at the first use, to keep the start fast.
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The throw-away repository of the demo: a small library with tests that pass, and a list of tasks."""
+"""The disposable repository of the demo: a small library with passing tests, and a list of tasks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ralph.errors import RunError, UsageError
 from ralph.journal.layout import StatePaths
 from ralph.journal.lock import is_locked
 from ralph.testing.demo_tasks import ASCII_WORDS, LIBRARY, TASK_LIST
-from ralph.testing.hands import without_git
+from ralph.testing.scripted_agent import without_git
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: The file by which a folder is known to be ours: to work in, and to make anew.
+#: This file marks a folder as created by the demo, which may work in it and recreate it.
 MARKER = ".ralph-demo"
-_MARKER_TEXT = "Made by `ralph demo`, which may delete and rebuild everything in this folder.\n"
+_MARKER_TEXT = "Created by `ralph demo`, which may delete and recreate everything in this folder.\n"
 
 _LIBRARY = f'''\
 """Small helpers for text."""
@@ -84,13 +84,13 @@ _CONFIG = """\
 agent: demo
 max_iterations: 10
 
-# When the agent says that all is done, ralph runs this itself before it believes it.
+# When the agent says that everything is done, ralph runs this itself before it believes it.
 verify:
   - {verify}
 verify_strict: true
 """
 
-#: Whatever the user's own git does (hooks, signatures, ignored names, line ends), this repository does not.
+#: Keeps the user's own git settings (hooks, signatures, ignored names, line endings) out of this repository.
 _GIT_CONFIG = {
     "user.name": "Demo Agent",
     "user.email": "demo-agent@example.invalid",
@@ -106,7 +106,7 @@ _GIT_CONFIG = {
 
 
 def is_demo(folder: Path) -> bool:
-    """Whether `ralph demo` made this folder."""
+    """Whether `ralph demo` created this folder."""
     try:
         return (folder / MARKER).read_text(encoding="utf-8") == _MARKER_TEXT
     except (OSError, UnicodeDecodeError):
@@ -115,23 +115,23 @@ def is_demo(folder: Path) -> bool:
 
 def need_git() -> None:
     if shutil.which("git") is None:
-        raise UsageError("the demo needs git, and there is no git in PATH: install it, then try again")
+        raise UsageError("the demo needs git, which is not in PATH: install it and try again")
 
 
 def claim_folder(folder: Path) -> None:
-    """Makes the folder exist and be empty. What `ralph demo` did not make is never touched."""
+    """Creates the folder or empties it. A folder that `ralph demo` did not create is never touched."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         inside = list(folder.iterdir())
         if inside and not is_demo(folder):
             raise UsageError(
-                f"{folder} is not empty, and `ralph demo` did not make it: it stays as it is.\n"
-                "  Name another folder, or leave out --dir for a temporary one."
+                f"{folder} is not empty, and `ralph demo` did not create it, so it is left alone.\n"
+                "  Name another folder, or leave out --dir to use a temporary one."
             )
         if is_locked(StatePaths(folder).lock):
-            raise UsageError(f"a demo is running in {folder} now: wait for it, or name another folder")
+            raise UsageError(f"a demo is running in {folder}: wait for it, or name another folder")
         for path in inside:
-            # The marker goes last, so that a removal that is cut short can be taken up again.
+            # The marker is removed last, so that an interrupted removal can be repeated.
             if path.name != MARKER:
                 _remove(path)
         (folder / MARKER).unlink(missing_ok=True)
@@ -142,10 +142,10 @@ def claim_folder(folder: Path) -> None:
 
 
 def create(folder: Path) -> None:
-    """The project in an empty folder, as a git repository with one commit."""
+    """Creates the project in an empty folder, as a git repository with one commit."""
     verify = f"{shlex.quote(sys.executable)} -m unittest -q"
     files = {
-        MARKER: _MARKER_TEXT,  # first: what is cut short from here on is ours to remove
+        MARKER: _MARKER_TEXT,  # first, so that an interrupted creation can be removed
         ".gitignore": f"__pycache__/\n{MARKER}\n",
         LIBRARY: _LIBRARY,
         "tests/__init__.py": "",
@@ -158,7 +158,7 @@ def create(folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    # No template: it could bring hooks along.
+    # No template: it could contain hooks.
     _git(folder, "init", "-q", "--template=")
     _git(folder, "symbolic-ref", "HEAD", "refs/heads/main")
     for key, value in _GIT_CONFIG.items():

@@ -1,4 +1,4 @@
-"""What the demo agent knows: how to do the tasks of the demo project, one of them not quite right."""
+"""What the demo agent knows: how to do the tasks of the demo project. It gets one of them wrong."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import msgspec
 LIBRARY = "textkit.py"
 TASK_LIST = "TASKS.md"
 
-#: How `words` begins, how the agent changes it in haste (which breaks a test), and how it is right.
+#: The body of `words` at first, after the agent's hasty change (which breaks a test), and after the repair.
 ASCII_WORDS = r"""re.findall(r"[A-Za-z0-9']+", text)"""
 HASTY_WORDS = r"""re.findall(r"\w+", text)"""
 RIGHT_WORDS = r"""re.findall(r"[\w']+", text)"""
 
 
 class Task(msgspec.Struct, frozen=True):
-    """How one task is done."""
+    """How to do one task."""
 
     name: str
-    #: what the agent says before it begins
+    #: what the agent says before it starts
     idea: str
-    #: text of the library that is replaced; None: the new text is added at its end
+    #: the text of the library to replace; None appends the new text
     old: str | None
     new: str
     test: str
     commit: str
-    #: made up, as no model is asked: prompt and completion
+    #: prompt and completion tokens; invented, because there is no model
     tokens: tuple[int, int]
 
     @property
@@ -38,7 +38,7 @@ class Task(msgspec.Struct, frozen=True):
         return f"tests.test_{self.name}"
 
     def apply(self, library: str) -> str:
-        """The library with this task done; unchanged where it is done already."""
+        """The library with this task done; unchanged if it is done already."""
         if self.new in library:
             return library
         if self.old is None:
@@ -57,7 +57,7 @@ _ENTRY = re.compile(r"^- \[([ xX])\] (.+)$", re.MULTILINE)
 
 
 def entries(task_list: str) -> list[Entry]:
-    """The tasks in their order; a task's name is what stands before the colon."""
+    """The tasks in order. The name of a task is the text before the colon."""
     return [Entry(text.partition(":")[0].strip(), box != " ") for box, text in _ENTRY.findall(task_list)]
 
 
@@ -65,7 +65,7 @@ def tick(task_list: str, name: str) -> str:
     return re.sub(rf"^- \[ \] (?={re.escape(name)}\s*(:|$))", "- [x] ", task_list, count=1, flags=re.MULTILINE)
 
 
-def mend(library: str) -> str:
+def repaired(library: str) -> str:
     """The library with the right pattern instead of the hasty one."""
     return library.replace(HASTY_WORDS, RIGHT_WORDS)
 
@@ -114,7 +114,7 @@ def shorten(text, width):
     ),
     Task(
         "initials",
-        "The first letter of each word, as a capital, with a full stop behind it.",
+        "The first letter of each word, as a capital, followed by a full stop.",
         None,
         '''\
 def initials(name):
@@ -127,7 +127,7 @@ def initials(name):
     ),
     Task(
         "accents",
-        "words() looks for A to Z only. \\w stands for every letter there is, so I take that.",
+        "words() finds only A to Z. \\w matches every letter there is, so I'll use that.",
         ASCII_WORDS,
         HASTY_WORDS,
         _test("words", "keep_their_accents", 'self.assertEqual(words("Crème brûlée"), ["Crème", "brûlée"])'),

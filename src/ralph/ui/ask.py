@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from ralph.runners.stop import StopSwitch
 
 
-_QUESTION = "Go on? [Enter] next iteration · s stop · a go on without asking: "
+_QUESTION = "Continue? [Enter] next iteration · s stop · a continue without asking: "
 
 
 def check_terminal() -> None:
-    """Before anything starts: a question needs somebody to answer it."""
+    """UsageError without a terminal. Called before anything starts."""
     if not sys.stdin.isatty():
-        raise UsageError("--interactive needs a terminal to ask on; leave it out, or run ralph in a terminal")
+        raise UsageError("--interactive needs a terminal to ask on: run ralph in a terminal, or leave the flag out")
 
 
 def asker(screen: Screen, stop: StopSwitch) -> Callable[[], str]:
-    """A function that asks and answers `go`, `stop` or `always`."""
+    """A function that asks the user and returns `go`, `stop` or `always`."""
     check_terminal()
 
     def ask() -> str:
         screen.close()
-        # What was typed while the agent worked is no answer to a question that came later.
+        # Keys that were typed before the question are not an answer to it.
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
         while stop.kind is None:
             sys.stderr.write(_QUESTION)
@@ -44,7 +44,7 @@ def asker(screen: Screen, stop: StopSwitch) -> Callable[[], str]:
                 continue
             try:
                 answer = os.read(sys.stdin.fileno(), 1024).decode("utf-8", "replace")
-            except OSError:  # the terminal has gone away
+            except OSError:  # the terminal was closed
                 return "stop"
             match answer.strip().lower():
                 case "" if answer:
@@ -55,6 +55,6 @@ def asker(screen: Screen, stop: StopSwitch) -> Callable[[], str]:
                     return "stop"
                 case "a" | "always":
                     return "always"
-        return "go"  # the loop sees the signal by itself, and says so
+        return "go"  # the loop handles the signal
 
     return ask

@@ -1,4 +1,4 @@
-"""Lines on a terminal or in a pipe."""
+"""Screens for people: rendered events as lines of text on a terminal or in a pipe."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ralph.config.durations import format_duration
 from ralph.system.terminal import safe
+from ralph.system.text import count
 from ralph.transcripts.events import Meta
 from ralph.transcripts.meta import Kind
 from ralph.ui.outlet import PATIENCE, Outlet
@@ -36,12 +37,12 @@ _COLOURS = {
 
 
 class PlainScreen:
-    """One line an event line, no control codes: for pipes, logs and dumb terminals."""
+    """Lines without control codes, for pipes, logs and dumb terminals."""
 
-    def __init__(self, fd: int | None = None, *, hurried: bool = False) -> None:
+    def __init__(self, fd: int | None = None, *, may_skip: bool = False) -> None:
         sys.stdout.flush()
         self._fd = sys.stdout.fileno() if fd is None else fd
-        self._outlet = Outlet(self._fd, _gap, PATIENCE if hurried else None)
+        self._outlet = Outlet(self._fd, _gap, PATIENCE if may_skip else None)
         self._renderer = Renderer()
 
     def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
@@ -68,10 +69,10 @@ class PlainScreen:
 
 
 class RichScreen(PlainScreen):
-    """The same lines with colour (unless NO_COLOR is set), and a status line that is always the last one."""
+    """The same lines in colour (unless NO_COLOR is set), and a status line below them."""
 
-    def __init__(self, fd: int | None = None, *, hurried: bool = False) -> None:
-        super().__init__(fd, hurried=hurried)
+    def __init__(self, fd: int | None = None, *, may_skip: bool = False) -> None:
+        super().__init__(fd, may_skip=may_skip)
         self._colour = not os.environ.get("NO_COLOR")
         self._status = ""
 
@@ -80,7 +81,7 @@ class RichScreen(PlainScreen):
         if text:
             erase = self._erase()
             if _is_turn(events[-1]):
-                self._status = ""  # it is about what was before: until it is told anew it would only stand still
+                self._status = ""  # outdated until the next update
             self._write(erase + text + self._status)
 
     def status(self, status: Status) -> None:
@@ -99,9 +100,9 @@ class RichScreen(PlainScreen):
         return "\r\x1b[2K" if self._status else ""
 
     def _fit(self, text: str) -> str:
-        """One column short of the width, so that it never wraps."""
+        """Cuts the text one column short of the width, so that it never wraps."""
         try:
-            columns = os.get_terminal_size(self._fd).columns  # not COLUMNS, which may be another terminal's
+            columns = os.get_terminal_size(self._fd).columns  # not COLUMNS, which may describe another terminal
         except OSError:
             columns = 0
         width = (columns or 80) - 1
@@ -123,28 +124,27 @@ class RichScreen(PlainScreen):
 
 
 def _gap(lines: int) -> str:
-    shown = "1 line was" if lines == 1 else f"{lines:,} lines were"
-    return f"{'RALPH'.ljust(_WIDTH)} … {shown} not shown, as nobody read them here; `ralph show` has all\n"
+    skipped = count(lines, "line")
+    return f"{'RALPH'.ljust(_WIDTH)} … skipped {skipped} while the output was not read; `ralph show` shows everything\n"
 
 
 def _is_turn(event: TranscriptEvent) -> bool:
-    """An iteration begins, or ralph's own work after it."""
+    """Whether an iteration starts or ends."""
     return type(event) is Meta and event.meta.get("kind") in (Kind.ITERATION_START, Kind.ITERATION_END)
 
 
 def status_text(status: Status) -> str:
-    """What matters most comes first: a narrow terminal cuts the end."""
+    """The status line. What matters most comes first, because a narrow terminal cuts the end."""
     of = f"/{status.maximum}" if status.maximum else ""
     parts = [f"iteration {status.iteration}{of}", format_duration(status.elapsed)]
     if status.checking:
         return f"{safe(f'checking: {status.checking}')} · {format_duration(status.silent)} · run {parts[1]}"
     if status.paused:
-        return f"paused for {format_duration(status.silent)} · run {parts[1]} · `{safe(status.paused)}` lets it go on"
+        return f"paused for {format_duration(status.silent)} · run {parts[1]} · `{safe(status.paused)}` resumes it"
     if status.waiting:
         return f"waiting {format_duration(status.silent)} · run {parts[1]} · {safe(status.waiting)}"
     parts.append(f"last output {format_duration(status.silent)} ago")
-    parts.append(f"{status.tokens:,} tokens" if status.tokens is not None else "tokens unknown")
+    parts.append(count(status.tokens, "token") if status.tokens is not None else "tokens unknown")
     parts.append(f"${status.cost:.4f}" if status.cost is not None else "cost unknown")
-    tools = "1 tool" if status.tools == 1 else f"{status.tools} tools"
-    parts.append(tools + (f" (now {safe(status.open_tool[:20])})" if status.open_tool else ""))
+    parts.append(count(status.tools, "tool") + (f" (now {safe(status.open_tool[:20])})" if status.open_tool else ""))
     return " · ".join(parts)

@@ -1,4 +1,4 @@
-"""A screen that may go away in the middle of a run: a closed pipe, a full disk."""
+"""A screen that may fail during a run: its pipe is closed, its disk is full."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 
 class GuardedScreen:
-    """Passes everything on. When nobody can be shown anything any more, the run ends as after a SIGTERM: in order,
-    with the agent stopped and the journal whole. `ending` tells whether it is to end anyway."""
+    """Passes everything on to another screen. If that fails, it ends the run as SIGTERM does.
+
+    `ending` tells whether the run is ending already.
+    """
 
     def __init__(self, inner: Screen, ending: Callable[[], bool] = lambda: False) -> None:
         self._inner: Screen | None = inner
@@ -26,27 +28,27 @@ class GuardedScreen:
             try:
                 self._inner.show(events, lines)
             except OSError as error:
-                self._gone(error)
+                self._failed(error)
 
     def status(self, status: Status) -> None:
         if self._inner is not None:
             try:
                 self._inner.status(status)
             except OSError as error:
-                self._gone(error)
+                self._failed(error)
 
     def close(self) -> None:
         if self._inner is not None:
             try:
                 self._inner.close()
             except OSError as error:
-                self._gone(error)
+                self._failed(error)
 
-    def _gone(self, error: OSError) -> None:
+    def _failed(self, error: OSError) -> None:
         self._inner = None
         try:
-            sys.stderr.write(f"ralph: the run ends: its output cannot be written any more ({error.strerror})\n")
+            sys.stderr.write(f"ralph: ending the run, because its output cannot be written: {error.strerror}\n")
         except OSError:
-            pass  # stderr may have gone the same way; the journal tells
-        if not self._ending():  # a second signal would leave the agent no time to end in order
+            pass  # stderr may have failed too; the journal has the reason
+        if not self._ending():  # a second signal would cut the agent's grace period short
             signal.raise_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Screens for programs, and for people who only want to know how it ended."""
+"""Screens for programs, and for people who only want to see the summary."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
 
 
-#: A program may do much with one line.
+#: A program may take long to process a line.
 _PATIENCE = 30.0
 
 
 class JsonScreen:
-    """The journal's lines on stdout, and nothing else there."""
+    """Writes the lines of the journal to stdout, and nothing else."""
 
-    def __init__(self, *, hurried: bool = False) -> None:
-        self._outlet = Outlet(sys.stdout.fileno(), patience=_PATIENCE if hurried else None)
+    def __init__(self, *, may_skip: bool = False) -> None:
+        self._outlet = Outlet(sys.stdout.fileno(), patience=_PATIENCE if may_skip else None)
         self._terminal = sys.stdout.isatty()
 
     def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
-        self._outlet.write(escaped_json(lines) if self._terminal else lines)  # where some were skipped, `seq` has a gap
+        self._outlet.write(escaped_json(lines) if self._terminal else lines)  # a gap in `seq` shows skipped lines
 
     def status(self, status: Status) -> None:
         pass
@@ -38,7 +38,7 @@ class JsonScreen:
 
 
 class QuietScreen(PlainScreen):
-    """The summary alone."""
+    """Shows only the summary."""
 
     def show(self, events: list[TranscriptEvent], lines: bytes) -> None:
         super().show([e for e in events if isinstance(e, Meta) and e.meta.get("kind") == Kind.RUN_END], lines)

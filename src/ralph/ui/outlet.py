@@ -1,7 +1,7 @@
-"""Writing to somebody who may stop reading: a pager that nobody scrolls, a stopped terminal, a stuck program.
+"""Writing to a reader that may stop reading: a pager that nobody scrolls, a stopped terminal, a stuck program.
 
-The loop and its deadlines must not wait for that for ever. So after some patience lines are skipped, until somebody
-reads again; the journal has them all.
+The loop and its deadlines must not wait for it. After a while lines are skipped, until the reader continues. The
+journal has them all.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: A pipe that says it can be written to takes this much without blocking (POSIX: PIPE_BUF).
+#: A pipe that is ready for writing takes this much without blocking (POSIX: PIPE_BUF).
 _CHUNK = 4096
-#: How long nothing may be read at all before lines are skipped.
+#: Seconds without any progress before lines are skipped.
 PATIENCE = 5.0
 
 
 class Outlet:
-    """`gap` says, where lines were skipped, how many. Without a patience (None) none ever are."""
+    """`gap` makes the message for a number of skipped lines. With `patience=None`, no line is ever skipped."""
 
     def __init__(self, fd: int, gap: Callable[[int], str] | None = None, patience: float | None = PATIENCE) -> None:
         self._gap = gap
@@ -31,13 +31,13 @@ class Outlet:
         stream = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and os.isatty(fd))
         self._waits = stream and patience is not None
         self._fd = _unblocked(fd) if stat.S_ISCHR(mode) and self._waits else fd
-        #: the end of a line that is half written
+        #: the rest of a line that is half written
         self._rest = b""
         self._stuck = False
         self._skipped = 0
 
     def write(self, data: bytes, *, counts: bool = True) -> None:
-        """All of it, or only whole lines of it where nobody reads. `counts`: if it is skipped, that is worth a word."""
+        """Writes the data, or skips whole lines of it if nobody reads. Only with `counts` are they reported."""
         if not self._waits:
             view = memoryview(data)
             while view:
@@ -61,7 +61,7 @@ class Outlet:
         self._skipped += data.count(b"\n") if counts else 0
 
     def _push(self, data: bytes, patience: float) -> bool:
-        """False if nobody reads for so long; what was not written is the rest then."""
+        """Writes the data. False if the reader makes no progress for `patience` seconds; the rest is kept."""
         view = memoryview(data)
         poll = select.poll()
         poll.register(self._fd, select.POLLOUT)
@@ -72,7 +72,7 @@ class Outlet:
                     return False
                 try:
                     view = view[os.write(self._fd, view[:_CHUNK]) :]
-                except BlockingIOError:  # a terminal with less room than it said
+                except BlockingIOError:  # the terminal has less room than it reported
                     if time.monotonic() >= end:
                         return False
                     time.sleep(0.01)
@@ -84,8 +84,10 @@ class Outlet:
 
 
 def _unblocked(fd: int) -> int:
-    """The same terminal, opened once more so that a write never blocks: to change `fd` itself would change it for the
-    shell as well. Where it cannot be opened, the one we have must do."""
+    """The same terminal, opened again so that writes never block; `fd` itself if that fails.
+
+    Making `fd` itself non-blocking would affect the shell, too.
+    """
     try:
         return os.open(f"/dev/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""The four APIs over real HTTP, driven as an agent drives them: ask, do what is said, bring the result, ask again."""
+"""The four APIs over real HTTP, used as an agent does: ask, run the tool calls, send the results, ask again."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SHELL = {"type": "object", "properties": {"command": {"type": "string"}}, "requi
 TIMEOUT = 10
 
 
-@dataclass
+@dataclass(frozen=True)
 class Answer:
-    """An answer, put together from whatever it came in."""
+    """An answer in one form for all APIs."""
 
     text: str = ""
     thinking: str = ""
@@ -45,11 +45,11 @@ def events(data: bytes) -> list[Json]:
 
 
 def anthropic(url: str, prompt: str, results: int, stream: bool, tools: bool) -> Answer:
-    said: list[Json] = [{"role": "user", "content": prompt}]
+    messages: list[Json] = [{"role": "user", "content": prompt}]
     for n in range(results):
         result = {"type": "tool_result", "tool_use_id": f"t{n}", "content": "done"}
-        said += [{"role": "assistant", "content": "…"}, {"role": "user", "content": [result]}]
-    body = {"model": "m", "messages": said, "stream": stream}
+        messages += [{"role": "assistant", "content": "…"}, {"role": "user", "content": [result]}]
+    body = {"model": "m", "messages": messages, "stream": stream}
     if tools:
         body["tools"] = [{"name": "Bash", "input_schema": SHELL}]
     data = post(f"{url}/v1/messages?beta=true", body)
@@ -58,17 +58,14 @@ def anthropic(url: str, prompt: str, results: int, stream: bool, tools: bool) ->
         blocks = message["content"]
     else:
         blocks, message = _anthropic_stream(events(data))
-    answer = Answer(input=message["usage"]["input_tokens"] + message["usage"]["cache_read_input_tokens"])
-    answer.output = message["usage"]["output_tokens"]
-    for block in blocks:
-        match block["type"]:
-            case "text":
-                answer.text += block["text"]
-            case "thinking":
-                answer.thinking += block["thinking"]
-            case "tool_use":
-                answer.calls.append((block["name"], block["input"]))
-    return answer
+    usage = message["usage"]
+    return Answer(
+        "".join(block["text"] for block in blocks if block["type"] == "text"),
+        "".join(block["thinking"] for block in blocks if block["type"] == "thinking"),
+        [(block["name"], block["input"]) for block in blocks if block["type"] == "tool_use"],
+        usage["input_tokens"] + usage["cache_read_input_tokens"],
+        usage["output_tokens"],
+    )
 
 
 def _anthropic_stream(stream: list[Json]) -> tuple[list[Json], Json]:
@@ -93,40 +90,46 @@ def _anthropic_stream(stream: list[Json]) -> tuple[list[Json], Json]:
 
 
 def chat(url: str, prompt: str, results: int, stream: bool, tools: bool) -> Answer:
-    said: list[Json] = [{"role": "user", "content": [{"type": "text", "text": prompt}]}]
+    messages: list[Json] = [{"role": "user", "content": [{"type": "text", "text": prompt}]}]
     for n in range(results):
-        said += [{"role": "assistant"}, {"role": "tool", "tool_call_id": f"t{n}", "content": "done"}]
-    body = {"model": "m", "messages": said, "stream": stream}
+        messages += [{"role": "assistant"}, {"role": "tool", "tool_call_id": f"t{n}", "content": "done"}]
+    body = {"model": "m", "messages": messages, "stream": stream}
     if tools:
         body["tools"] = [{"type": "function", "function": {"name": "bash", "parameters": SHELL}}]
     data = post(f"{url}/v1/chat/completions", body)
-    answer = Answer()
     if stream:
         chunks = events(data)
         assert data.endswith(b"data: [DONE]\n\n")
         deltas = [c["choices"][0]["delta"] for c in chunks if c["choices"]]
-        usage = chunks[-1]["usage"]
-        answer.text = "".join(d.get("content") or "" for d in deltas)
-        answer.thinking = "".join(d.get("reasoning_content") or "" for d in deltas)
-        calls = [c for d in deltas for c in d.get("tool_calls", ())]
-        for index in sorted({c["index"] for c in calls}):
-            own = [c["function"] for c in calls if c["index"] == index]
-            answer.calls.append((own[0]["name"], json.loads("".join(f["arguments"] for f in own))))
+        text = "".join(d.get("content") or "" for d in deltas)
+        thinking = "".join(d.get("reasoning_content") or "" for d in deltas)
+        calls, usage = _chat_calls(deltas), chunks[-1]["usage"]
     else:
         whole = json.loads(data)
         message, usage = whole["choices"][0]["message"], whole["usage"]
-        answer.text, answer.thinking = message["content"], message.get("reasoning_content", "")
+        text, thinking = message["content"], message.get("reasoning_content", "")
         functions = [c["function"] for c in message.get("tool_calls", ())]
-        answer.calls = [(f["name"], json.loads(f["arguments"])) for f in functions]
-    answer.input, answer.output = usage["prompt_tokens"], usage["completion_tokens"]
-    return answer
+        calls = [(f["name"], json.loads(f["arguments"])) for f in functions]
+    return Answer(text, thinking, calls, usage["prompt_tokens"], usage["completion_tokens"])
+
+
+def _chat_calls(deltas: list[Json]) -> list[tuple[str, Json]]:
+    pieces = [c for d in deltas for c in d.get("tool_calls", ())]
+    calls = []
+    for index in sorted({c["index"] for c in pieces}):
+        own = [c["function"] for c in pieces if c["index"] == index]
+        calls.append((own[0]["name"], json.loads("".join(f["arguments"] for f in own))))
+    return calls
 
 
 def responses(url: str, prompt: str, results: int, stream: bool, tools: bool) -> Answer:
-    said: list[Json] = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": prompt}]}]
+    messages: list[Json] = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": prompt}]}]
     for n in range(results):
-        said += [{"type": "function_call", "call_id": f"t{n}"}, {"type": "function_call_output", "call_id": f"t{n}"}]
-    body = {"model": "m", "input": said, "stream": stream}
+        messages += [
+            {"type": "function_call", "call_id": f"t{n}"},
+            {"type": "function_call_output", "call_id": f"t{n}"},
+        ]
+    body = {"model": "m", "input": messages, "stream": stream}
     if tools:
         body["tools"] = [{"type": "function", "name": "shell", "parameters": SHELL}]
     data = post(f"{url}/v1/responses", body)
@@ -141,24 +144,22 @@ def responses(url: str, prompt: str, results: int, stream: bool, tools: bool) ->
     else:
         whole = json.loads(data)
     assert whole["status"] == "completed"
-    answer = Answer(input=whole["usage"]["input_tokens"], output=whole["usage"]["output_tokens"])
-    for item in whole["output"]:
-        match item["type"]:
-            case "message":
-                answer.text += item["content"][0]["text"]
-            case "reasoning":
-                answer.thinking += item["summary"][0]["text"]
-            case "function_call":
-                answer.calls.append((item["name"], json.loads(item["arguments"])))
-    return answer
+    items = whole["output"]
+    return Answer(
+        "".join(i["content"][0]["text"] for i in items if i["type"] == "message"),
+        "".join(i["summary"][0]["text"] for i in items if i["type"] == "reasoning"),
+        [(i["name"], json.loads(i["arguments"])) for i in items if i["type"] == "function_call"],
+        whole["usage"]["input_tokens"],
+        whole["usage"]["output_tokens"],
+    )
 
 
 def gemini(url: str, prompt: str, results: int, stream: bool, tools: bool) -> Answer:
-    said: list[Json] = [{"role": "user", "parts": [{"text": prompt}]}]
+    messages: list[Json] = [{"role": "user", "parts": [{"text": prompt}]}]
     for _ in range(results):
-        said.append({"role": "model", "parts": [{"functionCall": {"name": "run_shell_command"}}]})
-        said.append({"role": "user", "parts": [{"functionResponse": {"name": "run_shell_command"}}]})
-    body: Json = {"contents": said}
+        messages.append({"role": "model", "parts": [{"functionCall": {"name": "run_shell_command"}}]})
+        messages.append({"role": "user", "parts": [{"functionResponse": {"name": "run_shell_command"}}]})
+    body: Json = {"contents": messages}
     if tools:
         declared = {"name": "run_shell_command", "parametersJsonSchema": SHELL}
         body["tools"] = [{"functionDeclarations": [declared]}]
@@ -167,15 +168,14 @@ def gemini(url: str, prompt: str, results: int, stream: bool, tools: bool) -> An
     parts = events(data) if stream else [json.loads(data)]
     assert parts[-1]["candidates"][0]["finishReason"] == "STOP"
     usage = parts[-1]["usageMetadata"]
-    answer = Answer(input=usage["promptTokenCount"], output=usage["totalTokenCount"] - usage["promptTokenCount"])
-    for part in (p for whole in parts for p in whole["candidates"][0]["content"]["parts"]):
-        if part.get("thought"):
-            answer.thinking += part["text"]
-        elif "functionCall" in part:
-            answer.calls.append((part["functionCall"]["name"], part["functionCall"]["args"]))
-        else:
-            answer.text += part["text"]
-    return answer
+    content = [part for whole in parts for part in whole["candidates"][0]["content"]["parts"]]
+    return Answer(
+        "".join(part["text"] for part in content if "text" in part and not part.get("thought")),
+        "".join(part["text"] for part in content if part.get("thought")),
+        [(part["functionCall"]["name"], part["functionCall"]["args"]) for part in content if "functionCall" in part],
+        usage["promptTokenCount"],
+        usage["totalTokenCount"] - usage["promptTokenCount"],
+    )
 
 
 APIS: list[Callable[[str, str, int, bool, bool], Answer]] = [anthropic, chat, responses, gemini]
@@ -214,7 +214,7 @@ def test_a_side_request_gets_a_title_and_does_not_advance_the_script(ask: Any, s
 
 
 @every_api
-def test_two_commands_come_in_one_turn_which_both_results_end(ask: Any) -> None:
+def test_two_commands_in_one_turn_need_two_results(ask: Any) -> None:
     with FakeModel("parallel") as model:
         first, between, then = (ask(model.url, "Do it.", results, True, True) for results in range(3))
     assert [args["command"] for _, args in first.calls] == ["echo one", "echo two; exit 1"]
@@ -223,7 +223,7 @@ def test_two_commands_come_in_one_turn_which_both_results_end(ask: Any) -> None:
 
 
 @every_api
-def test_the_odd_text_arrives_as_it_was_meant(ask: Any) -> None:
+def test_unusual_text_arrives_unchanged(ask: Any) -> None:
     with FakeModel("unicode") as model:
         last = ask(model.url, "Do it.", 2, True, True)
     assert last.text == SCENARIOS["unicode"].turns[-1].text
@@ -231,14 +231,14 @@ def test_the_odd_text_arrives_as_it_was_meant(ask: Any) -> None:
 
 
 @every_api
-def test_nothing_at_all_can_be_answered(ask: Any) -> None:
+def test_an_answer_can_be_empty(ask: Any) -> None:
     with FakeModel("empty") as model:
         answer = ask(model.url, "Do it.", 0, True, True)
     assert (answer.text, answer.thinking, answer.calls) == ("", "", [])
 
 
 @every_api
-def test_an_answer_can_come_without_tools(ask: Any) -> None:
+def test_a_scenario_can_answer_requests_without_tools(ask: Any) -> None:
     with FakeModel("answer") as model:
         assert ask(model.url, "Do it.", 0, False, False).text.endswith(f"{MARKER}\n")
 
@@ -257,7 +257,7 @@ def test_errors_have_their_status(ask: Any, scenario: str, status: int) -> None:
 
 @every_api
 @pytest.mark.parametrize("scenario", ["quota", "ctxlimit"])
-def test_what_no_retry_helps_with_is_a_client_error(ask: Any, scenario: str) -> None:
+def test_errors_that_no_retry_can_fix_are_client_errors(ask: Any, scenario: str) -> None:
     with FakeModel(scenario) as model, pytest.raises(urllib.error.HTTPError) as error:
         ask(model.url, "Do it.", 0, True, True)
     assert error.value.code in (400, 429)
@@ -266,7 +266,7 @@ def test_what_no_retry_helps_with_is_a_client_error(ask: Any, scenario: str) -> 
 
 
 @every_api
-def test_flaky_fails_once_and_only_the_agent_itself(ask: Any) -> None:
+def test_flaky_fails_only_the_first_request_of_the_agent_itself(ask: Any) -> None:
     with FakeModel("flaky") as model:
         ask(model.url, "A title.", 0, True, False)
         with pytest.raises(urllib.error.HTTPError) as error:
@@ -275,11 +275,11 @@ def test_flaky_fails_once_and_only_the_agent_itself(ask: Any) -> None:
         assert len(ask(model.url, "Do it.", 0, True, True).calls) == 1
 
 
-def test_a_result_that_an_agent_sends_twice_counts_once() -> None:
+def test_a_result_that_is_sent_twice_counts_once() -> None:
     """Claude Code 1.0.60 repeats a call and its result within one conversation."""
     result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t0", "content": "done"}]}
-    said = [{"role": "user", "content": "go"}, *2 * [{"role": "assistant", "content": "…"}, result]]
-    body = {"model": "m", "messages": said, "tools": [{"name": "Bash", "input_schema": SHELL}]}
+    messages = [{"role": "user", "content": "go"}, *2 * [{"role": "assistant", "content": "…"}, result]]
+    body = {"model": "m", "messages": messages, "tools": [{"name": "Bash", "input_schema": SHELL}]}
     with FakeModel("success") as model:
         message = json.loads(post(f"{model.url}/v1/messages", body))
     assert message["content"][0]["text"] == SCENARIOS["success"].turns[1].text

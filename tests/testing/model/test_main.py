@@ -1,4 +1,4 @@
-"""`python -m ralph.testing.model` as a process: it says where it listens, and never outlives its use."""
+"""`python -m ralph.testing.model` as a process: it prints its address, and never outlives its use."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_it_prints_its_address_answers_and_ends_when_stdin_is_closed(tmp_path: P
     assert json.loads(log.read_text())["path"] == "/v1/models"
 
 
-def test_it_ends_after_the_time_it_was_given() -> None:
+def test_it_ends_after_its_time_limit() -> None:
     done = subprocess.run(
         [*COMMAND, "--for", "0.3"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=True
     )
@@ -47,7 +47,7 @@ def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [["--host", "0.0.0.0"], ["--port", "70000"], ["--log", "/no/such/folder/x"]])
-def test_what_cannot_be_is_said_in_one_line(wrong: list[str]) -> None:
+def test_invalid_arguments_are_reported_in_one_line(wrong: list[str]) -> None:
     done = subprocess.run(
         [*COMMAND, *wrong], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False
     )

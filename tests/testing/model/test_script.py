@@ -1,4 +1,4 @@
-"""Which turn of a script is played follows from the number of tool results alone."""
+"""Which turn of a script is played depends only on the number of tool results."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ralph.testing.model.scenarios import MARKER, SCENARIOS
 from ralph.testing.model.script import Scenario, Shell, Turn
 
 
-def test_each_result_brings_the_next_turn_and_the_last_one_stays() -> None:
+def test_each_result_leads_to_the_next_turn_up_to_the_last() -> None:
     success = SCENARIOS["success"]
     assert [success.step(results) for results in range(5)] == [0, 1, 2, 2, 2]
 
 
-def test_a_turn_with_two_calls_is_over_when_both_results_are_there() -> None:
+def test_a_turn_with_two_calls_needs_both_results() -> None:
     two = Scenario("", (Turn(acts=(Shell("a"), Shell("b"))), Turn("end")))
     assert [two.step(results) for results in range(3)] == [0, 0, 1]
 
@@ -29,7 +29,7 @@ def test_every_script_that_finishes_has_the_marker_alone_on_its_last_line(name: 
     assert SCENARIOS[name].turns[-1].text.rstrip("\n").split("\n")[-1] == MARKER
 
 
-def test_quote_has_the_marker_everywhere_but_alone_on_a_line_of_what_it_says() -> None:
+def test_quote_never_has_the_marker_alone_on_a_line_of_its_text() -> None:
     first, last = SCENARIOS["quote"].turns
     (act,) = first.acts
     assert isinstance(act, Shell)

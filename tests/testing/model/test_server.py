@@ -1,4 +1,4 @@
-"""Faults of the connection, and who may connect."""
+"""Connection faults, and who can connect."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ask(connection: http.client.HTTPConnection, body: bytes | None = None) -> ht
     return connection.getresponse()
 
 
-def test_a_cut_answer_begins_and_never_ends() -> None:
+def test_a_cut_answer_starts_and_never_ends() -> None:
     with FakeModel("cut") as model:
         connection = connect(model)
         with pytest.raises(http.client.IncompleteRead) as cut:
@@ -46,7 +46,7 @@ def test_a_cut_answer_begins_and_never_ends() -> None:
     assert b"message_stop" not in cut.value.partial
 
 
-def test_a_hanging_request_is_taken_and_ends_with_the_server() -> None:
+def test_a_hanging_request_ends_with_the_server() -> None:
     with FakeModel("hang") as model:
         connection = connect(model, 0.3)
         with pytest.raises(TimeoutError):
@@ -57,7 +57,7 @@ def test_a_hanging_request_is_taken_and_ends_with_the_server() -> None:
     assert time.monotonic() - started < 3
 
 
-def test_a_slow_answer_comes_in_pieces_over_time() -> None:
+def test_a_slow_answer_arrives_in_pieces_over_time() -> None:
     with FakeModel(Scenario("", (Turn("one two three four five six"),), pace=0.1)) as model:
         connection = connect(model)
         started = time.monotonic()
@@ -66,7 +66,7 @@ def test_a_slow_answer_comes_in_pieces_over_time() -> None:
     assert time.monotonic() - started > 0.5
 
 
-def test_several_requests_go_over_one_connection() -> None:
+def test_one_connection_can_carry_several_requests() -> None:
     with FakeModel() as model:
         connection = connect(model)
         assert [len(ask(connection).read()) > 100 for _ in range(3)] == [True] * 3
@@ -74,7 +74,7 @@ def test_several_requests_go_over_one_connection() -> None:
 
 
 @pytest.mark.parametrize("body", [b"{not json", b"[1]", b'"text"'])
-def test_what_cannot_be_read_is_a_client_error(body: bytes) -> None:
+def test_an_unreadable_request_is_a_client_error(body: bytes) -> None:
     with FakeModel() as model:
         connection = connect(model)
         assert ask(connection, body).status == 400
@@ -91,7 +91,7 @@ def test_models_are_listed_and_other_addresses_are_not_found() -> None:
         error.value.close()
 
 
-def test_tokens_are_counted_without_advancing_anything() -> None:
+def test_counting_tokens_does_not_advance_the_script() -> None:
     with FakeModel() as model:
         connection = connect(model)
         connection.request("POST", "/v1/messages/count_tokens", json.dumps(BODY))
@@ -101,12 +101,12 @@ def test_tokens_are_counted_without_advancing_anything() -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.invalid"])
-def test_only_this_machine_may_connect(host: str) -> None:
+def test_only_loopback_addresses_are_accepted(host: str) -> None:
     with pytest.raises(ValueError, match="loopback"):
         FakeModel(host=host)
 
 
-def test_the_log_holds_the_whole_prompt_and_no_key(tmp_path: Path) -> None:
+def test_the_log_has_the_whole_prompt_and_no_key(tmp_path: Path) -> None:
     log = tmp_path / "requests.jsonl"
     prompt = "words " * 60_000
     with FakeModel(log=log) as model:
@@ -120,12 +120,12 @@ def test_the_log_holds_the_whole_prompt_and_no_key(tmp_path: Path) -> None:
     assert "hidden-key" not in line
 
 
-def test_an_agent_that_is_killed_leaves_no_trace_on_the_screen(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_killed_agent_causes_no_output(capfd: pytest.CaptureFixture[str]) -> None:
     with FakeModel("success") as model:
         address = urlsplit(model.url)
         peer = socket.create_connection((address.hostname, address.port), 10)
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        peer.close()  # with a reset, as of a process that is gone
+        peer.close()  # with a reset, as when its process is gone
         with urllib.request.urlopen(f"{model.url}/v1/models", timeout=10) as response:
             assert response.status == 200
     time.sleep(0.1)

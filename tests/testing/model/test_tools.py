@@ -1,4 +1,4 @@
-"""The schemas here are cut from what the real CLIs offer their models."""
+"""Tool calls for the schemas that the real CLIs offer their models."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def schema(*required: str, **properties: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_command_is_given_as_each_tool_takes_it(name: str, offered: Any, expected: dict[str, Any]) -> None:
+def test_a_command_has_the_form_that_each_tool_takes(name: str, offered: Any, expected: dict[str, Any]) -> None:
     call = call_for(Shell("ls"), {"other": {}, name: offered}, None)
     assert (call.name, call.arguments) == (name, expected)
 
@@ -55,12 +55,12 @@ def test_a_file_is_written_with_the_agents_own_tool(name: str, path: str, conten
     assert (call.name, call.arguments) == (name, {path: "/project/a.txt", content: "words"})
 
 
-def test_a_file_is_written_by_the_shell_where_there_is_no_tool_for_files() -> None:
+def test_a_file_is_written_with_the_shell_if_there_is_no_tool_for_files() -> None:
     call = call_for(Write("it's.txt", "a b\n"), {"exec_command": schema("cmd", cmd=TEXT)}, None)
     assert call.arguments == {"cmd": """printf %s 'a b\n' > 'it'"'"'s.txt'"""}
 
 
-def test_a_sample_has_the_shape_that_was_asked_for() -> None:
+def test_a_sample_fits_its_schema() -> None:
     wanted = schema(
         "choice",
         choice={"enum": ["x", "y"]},

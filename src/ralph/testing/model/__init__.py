@@ -1,4 +1,4 @@
-"""A model that follows a script, behind the APIs that agents speak: for running any agent without a key.
+"""A scripted model behind the APIs that agents use, for running any agent without a key.
 
     with FakeModel("success") as model:
         ...  # start an agent that asks model.url

@@ -1,10 +1,10 @@
-"""Anthropic's messages."""
+"""Anthropic's Messages API."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ralph.testing.model.exchange import Api, Asked, Event, Json, Refusal, Reply, new_id, objects, pieces, words
+from ralph.testing.model.exchange import Api, Event, Json, ModelRequest, Refusal, Reply, new_id, objects, pieces, words
 from ralph.testing.model.script import Failure
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ _REFUSALS = {
 }
 
 
-def read(_path: str, body: Json) -> Asked:
+def read(_path: str, body: Json) -> ModelRequest:
     prompt = ""
-    # Claude Code before 1.0.100 may send a call and its result twice in one conversation: they count once.
+    # Claude Code before 1.0.100 may send a call and its result twice in one conversation. They count once.
     results: set[str] = set()
     for message in objects(body.get("messages")):
         if message.get("role") != "user":
@@ -34,7 +34,7 @@ def read(_path: str, body: Json) -> Asked:
             prompt, results = words(content), set()
     tools = {t["name"]: t.get("input_schema") or {} for t in objects(body.get("tools")) if "name" in t}
     form = (body.get("output_config") or {}).get("format") or body.get("output_format") or {}
-    return Asked(
+    return ModelRequest(
         str(body.get("model") or ""), prompt, len(results), tools, bool(body.get("stream")), form.get("schema")
     )
 
@@ -83,7 +83,7 @@ def _message(reply: Reply) -> Json:
 
 
 def _blocks(reply: Reply) -> list[tuple[Json, list[Json]]]:
-    """Each block whole, and the deltas that it is streamed as."""
+    """Each block, and the deltas that it is streamed as."""
     blocks: list[tuple[Json, list[Json]]] = []
     if reply.thinking:
         signature = {"type": "signature_delta", "signature": "c2NyaXB0ZWQ="}
@@ -104,7 +104,7 @@ def _stop(reply: Reply) -> str:
 
 
 def _usage(reply: Reply) -> Json:
-    """Here the input is what was not cached."""
+    """In this API, the input does not include cached tokens."""
     return {
         "input_tokens": reply.usage.input - reply.usage.cached,
         "cache_creation_input_tokens": 0,

@@ -1,18 +1,18 @@
-"""OpenAI's chat completions, which most providers speak."""
+"""OpenAI's chat completions API, which most providers offer."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
-from ralph.testing.model.exchange import Api, Asked, Event, Json, Reply, new_id, objects, pieces, words
+from ralph.testing.model.exchange import Api, Event, Json, ModelRequest, Reply, new_id, objects, pieces, words
 from ralph.testing.model.openai_errors import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def read(_path: str, body: Json) -> Asked:
+def read(_path: str, body: Json) -> ModelRequest:
     prompt, results = "", 0
     for message in objects(body.get("messages")):
         match message.get("role"):
@@ -23,7 +23,7 @@ def read(_path: str, body: Json) -> Asked:
     functions = [t["function"] for t in objects(body.get("tools")) if isinstance(t.get("function"), dict)]
     tools = {f["name"]: f.get("parameters") or {} for f in functions if "name" in f}
     schema = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
-    return Asked(str(body.get("model") or ""), prompt, results, tools, bool(body.get("stream")), schema)
+    return ModelRequest(str(body.get("model") or ""), prompt, results, tools, bool(body.get("stream")), schema)
 
 
 def whole(reply: Reply) -> Json:

@@ -1,4 +1,4 @@
-"""A request and an answer in no API's own words, so that a scenario is written once for all of them."""
+"""A request and an answer, independent of any API, so that one scenario works with all of them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ Json: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the scripts need to know of a request."""
+class ModelRequest:
+    """What the scripts need to know about a request."""
 
     model: str = ""
-    #: the words of the user's last message
+    #: the text of the user's last message
     prompt: str = ""
-    #: how many tool results have come since
+    #: the number of tool results since then
     results: int = 0
-    #: each tool's JSON schema by its name
+    #: the JSON schema of each tool, by name
     tools: dict[str, Json] = field(default_factory=dict)
     stream: bool = False
-    #: the shape that the answer must have, if the request says so
+    #: the JSON schema that the answer must have, if the request sets one
     schema: Json | None = None
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call as the agent's own tool takes it."""
+    """A call in the form that the agent's own tool takes."""
 
     id: str
     name: str
@@ -70,7 +70,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Refusal:
-    """How an API says that it will not answer."""
+    """An API's error response."""
 
     status: int
     body: Json
@@ -79,10 +79,10 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Api:
-    """How one provider's API is read and written: pure functions, no I/O."""
+    """Reads the requests and writes the responses of one provider's API. Pure functions, no I/O."""
 
     name: str
-    read: Callable[[str, Json], Asked]
+    read: Callable[[str, Json], ModelRequest]
     whole: Callable[[Reply], Json]
     events: Callable[[Reply], Iterator[Event]]
     refusal: Callable[[Failure], Refusal]
@@ -93,7 +93,7 @@ def new_id(prefix: str) -> str:
 
 
 def pieces(text: str, size: int = 12) -> Iterator[str]:
-    """Parts of a streamed text: short ones, so that a marker is torn apart; few, if it is long."""
+    """The pieces of a streamed text: short, so that a marker is split; but only about 40 of them."""
     size = max(size, len(text) // 40)
     for start in range(0, len(text), size):
         yield text[start : start + size]
@@ -105,7 +105,7 @@ def objects(value: object) -> list[Json]:
 
 
 def words(content: object, joint: str = "\n") -> str:
-    """The text of a message's content: a string, or a list of parts of which some have text."""
+    """The text of a message's content, which is a string or a list of parts."""
     if isinstance(content, str):
         return content
     return joint.join(p["text"] for p in objects(content) if isinstance(p.get("text"), str))

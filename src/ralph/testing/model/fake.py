@@ -1,4 +1,4 @@
-"""The scripted model as something to have inside a `with`."""
+"""The scripted model as a context manager."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class FakeModel:
-    """A scripted model on a loopback port, for as long as the `with` lasts.
+    """A scripted model on a loopback port, for the time of a `with` block.
 
-    `scenario` is a name out of `SCENARIOS`, or a script of your own. `directory` is where the agent works: with it
-    files are written by their absolute paths, which some agents insist on.
+    `scenario` is a name from `SCENARIOS`, or a script of your own. `directory` is where the agent works: files are then
+    written with absolute paths, which some agents require.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class FakeModel:
 
     @property
     def url(self) -> str:
-        """Without a path: each API has its own below it."""
+        """The base address, without a path."""
         return self._server.url
 
     @property
     def requests(self) -> list[Request]:
-        """All that was asked until now."""
+        """All requests so far."""
         return self._log.requests
 
     def __enter__(self) -> Self:

@@ -1,11 +1,11 @@
-"""Google's generateContent."""
+"""Google's generateContent API."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from ralph.testing.model.exchange import Api, Asked, Event, Json, Refusal, Reply, new_id, objects, pieces, words
+from ralph.testing.model.exchange import Api, Event, Json, ModelRequest, Refusal, Reply, new_id, objects, pieces, words
 from ralph.testing.model.script import Failure
 
 if TYPE_CHECKING:
@@ -47,25 +47,25 @@ _REFUSALS: dict[Failure, tuple[int, str, str, list[Json]]] = {
 }
 
 
-def read(path: str, body: Json) -> Asked:
+def read(path: str, body: Json) -> ModelRequest:
     prompt, results = "", 0
     for content in objects(body.get("contents")):
         if content.get("role", "user") != "user":
             continue
         parts = objects(content.get("parts"))
         brought = sum("functionResponse" in part for part in parts)
-        said = words([p for p in parts if not p.get("thought")], "")
+        text = words([p for p in parts if not p.get("thought")], "")
         if brought:
             results += brought
-        elif said:
-            prompt, results = said, 0
+        elif text:
+            prompt, results = text, 0
     declared = [f for t in objects(body.get("tools")) for f in objects(t.get("functionDeclarations"))]
     tools = {f["name"]: f.get("parametersJsonSchema") or f.get("parameters") or {} for f in declared}
     form = body.get("generationConfig") or {}
     schema = form.get("responseJsonSchema") or form.get("responseSchema")
     found = PATH.search(path)
     model, verb = found.groups() if found else ("", "")
-    return Asked(model, prompt, results, tools, verb == "streamGenerateContent", schema)
+    return ModelRequest(model, prompt, results, tools, verb == "streamGenerateContent", schema)
 
 
 def whole(reply: Reply) -> Json:
@@ -111,7 +111,7 @@ def _answer(reply: Reply, identity: str, parts: list[Json], *, last: bool) -> Js
 
 
 def _usage(reply: Reply) -> Json:
-    """Here thoughts are counted beside the answer, not in it."""
+    """In this API, the output does not include thoughts."""
     used = reply.usage
     return {
         "promptTokenCount": used.input,

@@ -1,4 +1,4 @@
-"""What the server was asked, in order: for a test in memory, for a person as JSON lines."""
+"""The requests to the server, in order: in memory for tests, and as JSON lines for people."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """One request. Its headers are left out: they hold keys."""
+    """One request, without its headers, which contain keys."""
 
     method: str
     path: str
     #: anthropic, chat, responses or gemini; empty for anything else
     api: str = ""
-    #: of an agent at work, in contrast to a title, a router or a count of tokens
+    #: whether it is the agent's own work, not a title, a router or a token count
     main: bool = False
-    #: the script's turn that it was answered with, from 0
+    #: the turn of the script that answered it, from 0
     step: int = 0
     model: str = ""
-    #: the words of the user's last message, whole
+    #: the full text of the user's last message
     prompt: str = ""
     tools: list[str] = field(default_factory=list)
     stream: bool = False
@@ -34,17 +34,17 @@ class Request:
 
 
 class RequestLog:
-    """Appended to by many threads."""
+    """Many threads append to it."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._lock = threading.Lock()
         self._requests: list[Request] = []
         self._file = file
         if file is not None:
-            file.write_text("")  # a file that cannot be written is an error now, not at the first request
+            file.write_text("")  # fail now if the file cannot be written, not at the first request
 
     def add(self, request: Request) -> int:
-        """Returns how many main requests there have been, with this one."""
+        """Adds a request. Returns the number of main requests so far, with this one."""
         with self._lock:
             self._requests.append(request)
             if self._file is not None:

@@ -1,4 +1,4 @@
-"""How both of OpenAI's APIs refuse."""
+"""The errors of both of OpenAI's APIs."""
 
 from __future__ import annotations
 

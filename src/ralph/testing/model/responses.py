@@ -1,18 +1,18 @@
-"""OpenAI's responses, which Codex speaks."""
+"""OpenAI's responses API, which Codex uses."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
-from ralph.testing.model.exchange import Api, Asked, Event, Json, Reply, ToolCall, new_id, objects, pieces, words
+from ralph.testing.model.exchange import Api, Event, Json, ModelRequest, Reply, ToolCall, new_id, objects, pieces, words
 from ralph.testing.model.openai_errors import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def read(_path: str, body: Json) -> Asked:
+def read(_path: str, body: Json) -> ModelRequest:
     given = body.get("input")
     prompt, results = (given, 0) if isinstance(given, str) else ("", 0)
     for item in objects(given):
@@ -22,7 +22,7 @@ def read(_path: str, body: Json) -> Asked:
             prompt, results = words(item.get("content")), 0
     tools = {t["name"]: t.get("parameters") or {} for t in objects(body.get("tools")) if t.get("type") == "function"}
     schema = ((body.get("text") or {}).get("format") or {}).get("schema")
-    return Asked(str(body.get("model") or ""), prompt, results, tools, bool(body.get("stream")), schema)
+    return ModelRequest(str(body.get("model") or ""), prompt, results, tools, bool(body.get("stream")), schema)
 
 
 def whole(reply: Reply) -> Json:

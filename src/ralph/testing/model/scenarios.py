@@ -1,4 +1,4 @@
-"""The scripts that the model knows by name."""
+"""The scenarios that the model knows by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ralph.testing.model.script import Act, Cut, Failure, Hang, Refuse, Scenario
 MARKER = "<promise>COMPLETE</promise>"
 FILE = "hello.txt"
 CONTENT = "written by the scripted model\n"
-#: takes a minute; not `sleep`, which Claude refuses to wait for
+#: takes a minute; not `sleep`, which Claude refuses to run
 LONG_COMMAND = "timeout 60 tail -f /dev/null"
 
 _LOOK = Turn("First I look around.", "What is here? List the files, then write one.", (Shell("ls"),))
@@ -31,13 +31,13 @@ _ODD_OUTPUT = (
 
 
 def _long_line(size: int) -> str:
-    """Without repetition, which some agents take for a model that runs in circles."""
+    """A line without repetition, which some agents take for a model in a loop."""
     blocks = (base64.b64encode(hashlib.sha512(str(n).encode()).digest()).decode() for n in range(size // 86 + 1))
     return "".join(blocks)[:size]
 
 
 def _first(*acts: Act) -> tuple[Turn, ...]:
-    """The usual work, with something else than `ls` at its beginning."""
+    """The standard work, but with another first step than `ls`."""
     return (replace(_LOOK, acts=acts), _WRITE, _FINISH)
 
 
@@ -60,7 +60,7 @@ SCENARIOS: dict[str, Scenario] = {
     "error401": _refusing("every request is refused: the key is wrong", Failure.AUTH),
     "error429": _refusing("every request is refused: too many, with retry-after", Failure.RATE_LIMIT),
     "error500": _refusing("every request fails in the provider", Failure.SERVER),
-    "quota": _refusing("every request is refused: what was paid for is used up", Failure.QUOTA),
+    "quota": _refusing("every request is refused: the quota is used up", Failure.QUOTA),
     "ctxlimit": _refusing("every request is refused: longer than the model's context", Failure.CONTEXT),
     "flaky": _refusing("the first request fails in the provider, then as success", Failure.SERVER, When.FIRST),
     "cut": Scenario("every streamed answer breaks off in the middle", _WORK, Cut()),

@@ -1,4 +1,4 @@
-"""What a scripted model is told to do, as data: turns with calls, and faults in place of an answer."""
+"""Scripts for the model, as data: turns with tool calls, and faults instead of an answer."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TypeAlias
 
 @dataclass(frozen=True)
 class Shell:
-    """Run a command with whatever tool the agent has for that."""
+    """Run a command with the agent's shell tool."""
 
     command: str
 
 
 @dataclass(frozen=True)
 class Write:
-    """Write a file, with the agent's tool for files or else with its shell."""
+    """Write a file with the agent's tool for files, or with its shell if it has none."""
 
     path: str
     content: str
@@ -27,7 +27,7 @@ Act: TypeAlias = Shell | Write
 
 @dataclass(frozen=True)
 class Turn:
-    """One answer of the model. The last turn of a script has no acts: it ends the agent's work."""
+    """One answer of the model. The last turn of a script has no acts, which ends the agent's work."""
 
     text: str = ""
     thinking: str = ""
@@ -35,7 +35,7 @@ class Turn:
 
 
 class Failure(StrEnum):
-    """Why a provider refuses; each API has its own words for it."""
+    """Why a provider refuses. Each API reports it differently."""
 
     AUTH = "auth"
     RATE_LIMIT = "rate_limit"
@@ -45,7 +45,7 @@ class Failure(StrEnum):
 
 
 class When(StrEnum):
-    """Which requests a fault meets."""
+    """Which requests a fault affects."""
 
     ALWAYS = "always"
     FIRST = "first"
@@ -61,12 +61,12 @@ class Refuse:
 
 @dataclass(frozen=True)
 class Cut:
-    """The answer begins, and the connection closes in the middle of it."""
+    """The connection closes in the middle of the answer."""
 
 
 @dataclass(frozen=True)
 class Hang:
-    """The request is taken and never answered."""
+    """The request is accepted and never answered."""
 
 
 Fault: TypeAlias = Refuse | Cut | Hang
@@ -74,18 +74,18 @@ Fault: TypeAlias = Refuse | Cut | Hang
 
 @dataclass(frozen=True)
 class Scenario:
-    """A script with a name."""
+    """A script, with a description."""
 
     about: str
     turns: tuple[Turn, ...]
     fault: Fault | None = None
     #: seconds between two pieces of a streamed answer
     pace: float = 0.0
-    #: also a request that offers no tools gets the script, instead of counting as a side request
+    #: also follow the script for requests that offer no tools
     without_tools: bool = False
 
     def step(self, results: int) -> int:
-        """The turn to play once the agent has brought so many tool results since the user's last message."""
+        """The turn to play after this many tool results since the user's last message."""
         for number, turn in enumerate(self.turns):
             results -= len(turn.acts)
             if not turn.acts or results < 0:
@@ -107,5 +107,5 @@ _USAGE = (Usage(1200, 105, 0, 20), Usage(1400, 60, 1024, 0), Usage(1550, 57, 128
 
 
 def usage_of(step: int) -> Usage:
-    """The tokens that the turn with this number is said to take: always the same, so that a test can add them up."""
+    """The tokens that a turn reports: always the same, so that a test can add them up."""
     return _USAGE[min(step, len(_USAGE) - 1)]

@@ -1,4 +1,4 @@
-"""The HTTP server: one loopback port for all the APIs."""
+"""The HTTP server: one loopback port for all APIs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ralph.testing.model.director import Director
-    from ralph.testing.model.exchange import Api, Asked, Event, Json
+    from ralph.testing.model.exchange import Api, Event, Json, ModelRequest
 
 _ROUTES: tuple[tuple[re.Pattern[str], Api], ...] = (
     (re.compile(r"/messages$"), anthropic.API),
@@ -35,10 +35,10 @@ _TOKENS = 1234
 
 
 class Server(ThreadingHTTPServer):
-    """Answers as the director says, until `stop()`."""
+    """Answers as the director decides, until `stop()`."""
 
     daemon_threads = True
-    # A handler may hang on purpose; it sees `stopping` and ends, but nobody waits for it.
+    # A handler may hang on purpose. It ends when `stopping` is set, but nobody waits for it.
     block_on_close = False
     request_queue_size = 64
 
@@ -57,7 +57,7 @@ class Server(ThreadingHTTPServer):
         return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """An agent that was killed resets its connections: that is no error of ours, and not to be printed."""
+        """Ignores connections that a killed agent resets, which is no error of ours."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -68,13 +68,13 @@ class Server(ThreadingHTTPServer):
 
 
 def require_loopback(host: str) -> None:
-    """Whoever reaches this server can make an agent run commands: it is for this machine alone."""
+    """Anyone who reaches this server can make an agent run commands, so it must not be reachable from outside."""
     try:
         local = ipaddress.ip_address(host).is_loopback
     except ValueError:
         local = host == "localhost"
     if not local:
-        raise ValueError(f"{host} is not a loopback address: the scripted model listens on this machine alone")
+        raise ValueError(f"{host} is not a loopback address: the scripted model serves only this machine")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -82,7 +82,7 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
-        """Requests are kept in the log, not printed."""
+        """Prints nothing: requests are in the log."""
 
     def do_HEAD(self) -> None:
         self.send_response(200)
@@ -107,7 +107,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             body = self._body()
         except (ValueError, OSError, zlib.error) as error:
-            self.close_connection = True  # what is left of the request cannot be told from the next one
+            self.close_connection = True  # the rest of this request would be taken for the next one
             self._json(400, {"error": {"message": f"the request cannot be read: {error}", "type": "bad_request"}})
             return
         if path.endswith("/count_tokens"):
@@ -124,7 +124,7 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 self._answer(api, api.read(path, body), body)
 
-    def _answer(self, api: Api, asked: Asked, body: Json) -> None:
+    def _answer(self, api: Api, asked: ModelRequest, body: Json) -> None:
         director = self.server.director
         request = Request(
             "POST",
@@ -159,7 +159,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self._chunks(events[: len(events) // 2] if cut else events)
         if cut:
-            self.close_connection = True  # without the chunk of length 0 the answer is not whole
+            self.close_connection = True  # without the chunk of length 0 the answer is incomplete
         else:
             self.wfile.write(b"0\r\n\r\n")
 
@@ -202,10 +202,10 @@ class Handler(BaseHTTPRequestHandler):
             case "identity":
                 pass
             case other:
-                raise ValueError(f"it is compressed by {other}")
+                raise ValueError(f"unknown Content-Encoding {other}")
         body = json.loads(raw or b"{}")
         if not isinstance(body, dict):
-            raise ValueError("it is no JSON object")
+            raise ValueError("not a JSON object")
         return body
 
     def _chunk(self) -> bytes:
@@ -216,7 +216,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _models() -> Json:
-    """For OpenAI and Anthropic under `data`, for Google under `models`."""
+    """The models, under `data` for OpenAI and Anthropic, and under `models` for Google."""
     return {
         "object": "list",
         "has_more": False,

@@ -1,4 +1,4 @@
-"""The same act with every agent's own tools: which tool it is, and how its arguments are called."""
+"""Finds the tool of an agent for each act of a script, and the names of its arguments."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _CONTENT = ("content", "file_text", "new_text", "contents", "text")
 
 
 def call_for(act: Act, tools: Mapping[str, Json], directory: str | None) -> ToolCall:
-    """The call that does it; a file is written by the shell where no tool for files is offered."""
+    """The tool call for an act. A file is written with the shell if the agent offers no tool for files."""
     match act:
         case Write(path, content):
             path = str(PurePosixPath(directory, path)) if directory else path
@@ -78,7 +78,7 @@ def _property(names: tuple[str, ...], schema: Json) -> str:
 
 
 def _command(command: str, key: str, schema: Json) -> object:
-    """A string, or a list: of commands (Cline), or of the arguments of one (Codex before 0.60)."""
+    """A string, a list of commands (Cline), or a list of arguments (Codex before 0.60)."""
     if key == "commands":
         return [command]
     return ["bash", "-lc", command] if _type(_properties(schema).get(key, {})) == "array" else command

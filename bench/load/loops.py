@@ -1,4 +1,4 @@
-"""Who takes part: four formats, five kinds of deadline, every pair of them once."""
+"""The loops: four formats and five kinds of deadline, each combination once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GRACE = 5.0
 
 
 class Kind(StrEnum):
-    """Which deadline a loop is there for."""
+    """Which deadline a loop tests."""
 
     IDLE = "idle"
     WALL = "wall"
@@ -36,14 +36,14 @@ class Kind(StrEnum):
     STOP = "Ctrl-C"
 
 
-class Member(msgspec.Struct, frozen=True):
-    """One loop: a repository of its own, an agent, its deadlines."""
+class Loop(msgspec.Struct, frozen=True):
+    """One loop: its own repository, its agent, its deadlines."""
 
     number: int
     kind: Kind
     form: str
     root: Path
-    #: seconds: how long an agent prints before it is silent (0: always), and after how long its deadline is
+    #: in seconds: how long the agent prints before it is silent (0: forever), and when its deadline is
     flood: float
     after: float
     iterations: int
@@ -79,29 +79,29 @@ class Member(msgspec.Struct, frozen=True):
                 stdin=subprocess.DEVNULL,
                 stdout=screen,
                 stderr=screen,
-                # As in a terminal each. Linux shares the processor out by sessions: twenty in one would get one share.
+                # As if each had its own terminal: Linux divides processor time by session.
                 start_new_session=True,
             )
 
 
-def gather(root: Path, loops: int, seconds: float) -> list[Member]:
-    """Everything on disk that they need. Each ends within `seconds`, and not much before."""
+def prepare(root: Path, count: int, seconds: float) -> list[Loop]:
+    """Creates the loops and everything on disk that they need. Each ends within `seconds`, and not much before."""
     for form in FORMATS:
         (root / form).write_bytes(_material(form, root))
-    members = list(_members(root, loops, seconds))
-    for member in members:
-        member.repo.mkdir()
-        (member.repo / "PROMPT.md").write_text("Print.\n")
+    loops = list(_loops(root, count, seconds))
+    for loop in loops:
+        loop.repo.mkdir()
+        (loop.repo / "PROMPT.md").write_text("Print.\n")
         for arguments in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "start"]):
             identity = ["-c", "user.name=bench", "-c", "user.email=bench@localhost"]
-            subprocess.run(["git", *identity, *arguments], cwd=member.repo, env=environment(root), check=True)
-    return members
+            subprocess.run(["git", *identity, *arguments], cwd=loop.repo, env=environment(root), check=True)
+    return loops
 
 
-def _members(root: Path, loops: int, seconds: float) -> Iterator[Member]:
-    for number in range(loops):
+def _loops(root: Path, count: int, seconds: float) -> Iterator[Loop]:
+    for number in range(count):
         form, kind = FORMATS[number % len(FORMATS)], list(Kind)[number // len(FORMATS) % len(Kind)]
-        # Not all at one moment: a deadline in the middle of the flood of the others is what is to be seen.
+        # Not all at the same moment: each deadline must pass while the other loops are printing.
         shift = number % len(FORMATS) / 2
         match kind:
             case Kind.IDLE:  # four times, silent for a quarter of the time
@@ -112,7 +112,7 @@ def _members(root: Path, loops: int, seconds: float) -> Iterator[Member]:
                 how = (0.0, seconds / 2 - GRACE - shift - 2, 2)
             case Kind.RUNTIME | Kind.STOP:
                 how = (0.0, seconds - 3 * shift - 3, 1)
-        yield Member(number, kind, form, root, *how)
+        yield Loop(number, kind, form, root, *how)
 
 
 def _material(form: str, root: Path) -> bytes:
@@ -127,6 +127,6 @@ def _material(form: str, root: Path) -> bytes:
 
 
 def _words(bare: Path) -> bytes:
-    """What an agent without a format would have printed."""
+    """What an agent with plain output would have printed."""
     events = (decode(line) for line in bare.read_bytes().splitlines())
     return b"".join(e.text.encode() + b"\n" for e in events if isinstance(e, Text | ToolOutput))

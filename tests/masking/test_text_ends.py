@@ -1,4 +1,4 @@
-"""What is remembered of texts that have gone out."""
+"""The remembered ends of texts that were passed on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ralph.masking.events import EventMasker
 from ralph.masking.masker import Masker
-from ralph.masking.tails import CONTEXT, Tails
+from ralph.masking.text_ends import CONTEXT, TextEnds
 from ralph.transcripts.events import Tag, Text, ToolEnd, ToolOutput, ToolRef, ToolResult, ToolStatus, TranscriptEvent
 
 SECRET = "q8W3-e7R2-t6Y1-u5I0"
@@ -21,10 +21,10 @@ events = st.one_of(
 
 
 @given(st.lists(st.lists(events, max_size=6), max_size=6))
-def test_the_ends_of_all_texts_but_those_of_tools_that_have_ended(batches: list[list[TranscriptEvent]]) -> None:
-    tails, wanted = Tails(4), dict[str, str]()
+def test_the_ends_of_all_texts_are_kept_except_those_of_ended_tools(batches: list[list[TranscriptEvent]]) -> None:
+    text_ends, wanted = TextEnds(4), dict[str, str]()
     for batch in batches:
-        over = set()
+        ended = set()
         ends = set()
         for event in batch:
             match event:
@@ -36,26 +36,26 @@ def test_the_ends_of_all_texts_but_those_of_tools_that_have_ended(batches: list[
                     ends.add(text[-4:])
                 case ToolEnd(tool=tool):
                     wanted.pop(f"tool {tool.id}", None)
-                    over.add(f"tool {tool.id}")
-        assert tails.look(batch) == ends
-        assert set(tails.keep()) == over
-    assert {k: v for k, v in tails.take().items() if v} == {k: v[-CONTEXT:] for k, v in wanted.items() if v}
-    assert tails.take() == {}
+                    ended.add(f"tool {tool.id}")
+        assert text_ends.scan(batch) == ends
+        assert set(text_ends.keep()) == ended
+    assert {k: v for k, v in text_ends.take().items() if v} == {k: v[-CONTEXT:] for k, v in wanted.items() if v}
+    assert text_ends.take() == {}
 
 
 def test_tools_that_never_end_do_not_fill_the_memory() -> None:
-    tails = Tails(4)
+    text_ends = TextEnds(4)
     for number in range(5000):
-        tails.look([ToolOutput(ToolRef(str(number)), "x" * 100_000)])
-        tails.keep()
-    kept = tails.take()
+        text_ends.scan([ToolOutput(ToolRef(str(number)), "x" * 100_000)])
+        text_ends.keep()
+    kept = text_ends.take()
     assert len(kept) < 1000
     assert set(map(len, kept.values())) == {CONTEXT}
     assert "tool 4999" in kept
 
 
-def test_a_secret_may_have_begun_long_ago() -> None:
-    """Its first characters came with a tool's output, then another tool was loud, then the rest came."""
+def test_a_secret_is_masked_even_if_it_started_long_ago() -> None:
+    """Its first characters come in a tool's output, then another tool prints a lot, then the rest comes."""
     masked = EventMasker(Masker({SECRET: "MY_KEY"}))
     masked.expect_pieces(True)
     masked.encode([ToolOutput(ToolRef("a"), f"the key is {SECRET[:3]}")])

@@ -1,4 +1,4 @@
-"""Which variables of an environment hold secrets."""
+"""Which environment variables hold secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-#: Parts of a name, between its underscores.
+#: Parts of a name between underscores.
 _PARTS = frozenset(
     {
         "apikey", "key", "token", "secret", "password", "passwd", "pass", "passphrase", "credential", "credentials",
@@ -18,20 +18,20 @@ _PARTS = frozenset(
     }
 )  # fmt: skip
 _ENDS = ("password", "passwd", "token", "secret", "apikey")
-#: Names after which even a plain word is a secret.
+#: Ends of names whose value is a secret even if it is a plain word.
 _ALWAYS_SECRET = ("password", "passwd", "passphrase", "secret")
 _WORD = r"[a-z]+([-_ ][a-z]+)*|[A-Z][a-z]+"
 _URL = r"[A-Za-z][A-Za-z0-9+.-]*://[^\s@?#]*"
 _TRIVIAL = frozenset({"localhost", "disabled", "required", "127.0.0.1", "undefined"})
-#: Shorter ones are found everywhere, and are no secrets worth the name.
+#: Shorter values occur everywhere in ordinary text.
 SHORTEST = 8
-#: A line of a secret that has several: the lines of a private key have 64.
+#: For one line of a secret with several: the lines of a private key have 64 characters.
 _SHORTEST_LINE = 16
 _LONGEST_NUMBER = 19
 
 
 def looks_like_credential(name: str) -> bool:
-    """By its name alone."""
+    """Judged by the name alone."""
     folded = name.casefold()
     return folded.endswith(_ENDS) or not _PARTS.isdisjoint(folded.split("_"))
 
@@ -42,7 +42,7 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def is_trivial(name: str, value: str, user: str | None = None) -> bool:
-    """Too short, a switch, a number, a word, a path, an address, the user's own name: nothing to hide."""
+    """Whether a value is no secret: short, a switch, a number, a word, a path, a URL, or the user's own name."""
     text = value.strip()
     if len(text) < SHORTEST or text.lower() in _TRIVIAL or text == user:
         return True
@@ -56,8 +56,8 @@ def is_trivial(name: str, value: str, user: str | None = None) -> bool:
 def _is_path(text: str) -> bool:
     if "\n" in text or not text.startswith(("/", "~", "./", "../")):
         return False
-    path = os.path.expanduser(text)  # noqa: PTH111 - a user without a home is no reason to fail
-    folder = os.path.dirname(path)  # noqa: PTH120 - of a text that may be none
+    path = os.path.expanduser(text)  # noqa: PTH111 - must not fail for a user without a home
+    folder = os.path.dirname(path)  # noqa: PTH120 - it may not be a path at all
     try:
         return os.path.exists(path) or (folder not in ("", "/") and os.path.isdir(folder))  # noqa: PTH110, PTH112
     except ValueError:  # a NUL in it
@@ -65,8 +65,10 @@ def _is_path(text: str) -> bool:
 
 
 def secrets_of(environ: Mapping[str, str], more: Iterable[str] = (), known: Iterable[str] = ()) -> dict[str, str]:
-    """Each secret text, and the name of its variable. `more` are names and patterns that the user adds; `known` are
-    names of which an agent is known to take its login."""
+    """Each secret, and the name of its variable.
+
+    `more` are names and patterns that the user adds; `known` are the variables that agents read their login from.
+    """
     user = environ.get("USER") or environ.get("LOGNAME")
     named, asked = set(known), tuple(more)
     found: dict[str, str] = {}
@@ -79,7 +81,7 @@ def secrets_of(environ: Mapping[str, str], more: Iterable[str] = (), known: Iter
         if worth:
             found.setdefault(value, name)
             for line in value.splitlines() if "\n" in value else ():
-                # An agent prints it line by line.
+                # An agent may print it line by line.
                 if len(line) >= _SHORTEST_LINE and not any(c.isspace() for c in line):
                     found.setdefault(line, name)
     return found

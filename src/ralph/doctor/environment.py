@@ -1,4 +1,4 @@
-"""What is around the agents: git, the terminal, the configuration, the directory, the disk."""
+"""Checks the environment of a run: git, the terminal, the configuration, the directory, the disk."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from ralph.judging.prices import Prices, package_installed
 from ralph.planning.brought import brought
 from ralph.system import git as ask_git
 from ralph.system.programs import which
+from ralph.system.text import count
 from ralph.trust.describe import refusal
-from ralph.ui.screen import choose
+from ralph.ui.choose import choose
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +47,7 @@ class Check(msgspec.Struct, frozen=True):
     facts: dict[str, Any] = {}
 
 
-def look(settled: Settled, config_problem: str | None, prices: Prices) -> list[Check]:
+def check_environment(settled: Settled, config_problem: str | None, prices: Prices) -> list[Check]:
     resolved, workdir = settled.resolved, settled.workdir
     return [
         config(resolved, config_problem),
@@ -67,7 +68,7 @@ def config(resolved: Resolved, problem: str | None) -> Check:
     facts = {"files": files, "problem": problem, "warnings": resolved.warnings}
     if problem is not None:
         return Check("config", State.PROBLEM, problem, facts)
-    text = ", ".join(files) or "no ralph.yml here or above, none of yours: defaults"
+    text = ", ".join(files) or "no ralph.yml found; using defaults"
     if resolved.warnings:
         return Check("config", State.WARNING, "\n".join([text, *resolved.warnings]), facts)
     return Check("config", State.OK, text, facts)
@@ -80,8 +81,8 @@ def directory(workdir: Path) -> Check:
         wrong = state
     facts = {"path": str(workdir), "writable": wrong is None}
     if wrong is not None:
-        return Check("directory", State.PROBLEM, f"{wrong} cannot be written: the journal goes there", facts)
-    return Check("directory", State.OK, f"{workdir} can be written", facts)
+        return Check("directory", State.PROBLEM, f"{wrong} is not writable, and the journal goes there", facts)
+    return Check("directory", State.OK, f"{workdir} is writable", facts)
 
 
 def disk(workdir: Path) -> Check:
@@ -94,26 +95,24 @@ def other_run(workdir: Path) -> Check:
     state = StatePaths(workdir)
     holder = holders(state)
     if not holder and not is_locked(state.lock):
-        return Check("other run", State.OK, "none is going on here", {"running": False})
+        return Check("other run", State.OK, "no run is active here", {"running": False})
     holder = holder or holder_of(state.lock)
-    text = f"one is going on here ({holder or 'its process is not known'}); `ralph tail -f` shows it"
+    text = f"a run is active here ({holder or 'its process is unknown'}); `ralph tail -f` shows it"
     return Check("other run", State.PROBLEM, text, {"running": True, "holder": holder})
 
 
 def git(workdir: Path) -> Check:
-    version = _said("git", "--version").removeprefix("git version ")
+    version = _output("git", "--version").removeprefix("git version ")
     place = ask_git.top(workdir)
     top = (ask_git.ask(place, "rev-parse", "--show-toplevel", timeout=10) or "").strip() if version and place else ""
     facts = {"version": version or None, "repository": top or None}
     if not version:
-        return Check(
-            "git", State.WARNING, "not found: what an agent changed is seen by sizes and times of files", facts
-        )
+        return Check("git", State.WARNING, "not found: changes are detected by the size and time of files only", facts)
     refusal = ask_git.refusal(workdir) if not top else None
     if refusal is not None:
         return Check("git", State.WARNING, refusal, facts)
     if not top:
-        text = f"{version}; this is no repository, so nothing that an agent does can be undone with git"
+        text = f"{version}; this is not a repository, so git cannot undo what an agent does"
         return Check("git", State.WARNING, text, facts)
     return Check("git", State.OK, f"{version}, repository {top}", facts)
 
@@ -134,11 +133,11 @@ def terminal(ui: Ui) -> Check:
     facts: dict[str, Any] = {"tty": streams, "term": term, "colours": colours, "size": size, "screen": screen.value}
     ttys = [name for name, is_tty in streams.items() if is_tty]
     parts = [
-        f"{', '.join(ttys)} on a terminal" if ttys else "not one",
+        f"{', '.join(ttys)} on a terminal" if ttys else "none",
         f"TERM={term}" if term else "TERM is not set",
         f"{size[0]}×{size[1]}" if size else "",
         "colours" if colours else "no colours",
-        f"a run shows itself {screen.value}",
+        f"screen: {screen.value}",
     ]
     return Check("terminal", State.OK, ", ".join(part for part in parts if part), facts)
 
@@ -149,13 +148,13 @@ def own_agents() -> Check:
     broken = [file.complaint() for file in own.broken]
     facts = {"folder": str(registry.own_folder()), "files": files, "broken": broken}
     if broken:
-        return Check("own agents", State.WARNING, "\n".join(["left out:", *broken]), facts)
+        return Check("own agents", State.WARNING, "\n".join(["ignored:", *broken]), facts)
     text = ", ".join(f"{name} ({path})" for name, path in files.items()) or f"none in {registry.own_folder()}"
     return Check("own agents", State.OK, text, facts)
 
 
 def approved(settled: Settled) -> Check:
-    """What a run would run of the repository's own code, and whether that is approved."""
+    """The repository's own code that a run would execute, and whether the user approved it."""
     wanted = brought(settled.resolved, settled.workdir)
     missing = settled.trust.missing(wanted)
     files = registry.project_files(settled.workdir)
@@ -170,15 +169,15 @@ def approved(settled: Settled) -> Check:
         return Check("trust", State.OK, f"approved: {', '.join(facts['needed'])}", facts)
     if files:
         return Check("trust", State.WARNING, registry.not_approved(files).strip().replace("\n  ", "\n"), facts)
-    return Check("trust", State.OK, "a run would run none of this project's own code", facts)
+    return Check("trust", State.OK, "a run would execute no code of this project", facts)
 
 
 def price_table(prices: Prices) -> Check:
     package = package_installed()
     facts = {"file": str(prices.path) if prices.path else None, "models": len(prices.rows), "genai_prices": package}
-    known = [f"{prices.path} ({len(prices.rows)} patterns)"] if prices.path else []
+    known = [f"{prices.path} ({count(len(prices.rows), 'pattern')})"] if prices.path else []
     known += ["the package genai-prices"] if package else []
-    text = ", then ".join(known) or "no table: a cost is known only where the agent reports it"
+    text = ", then ".join(known) or "no table: costs are known only if the agent reports them"
     return Check("prices", State.OK, text, facts)
 
 
@@ -192,7 +191,7 @@ def _size() -> tuple[int, int] | None:
     return None
 
 
-def _said(*command: str) -> str:
+def _output(*command: str) -> str:
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=10, check=False

@@ -1,4 +1,4 @@
-"""What the scripted agent prints is what really happened."""
+"""What a scripted agent prints is what really happened."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ralph.testing.hands import Hands
+from ralph.testing.scripted_agent import ScriptedAgent
 from ralph.transcripts.events import Text, ToolEnd, ToolOutput, ToolStart, ToolStatus, UsageEvent
 from ralph.transcripts.rtf1 import Rtf1Adapter
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def hands(tmp_path: Path) -> Hands:
-    return Hands(tmp_path, pace=0)
+def agent(tmp_path: Path) -> ScriptedAgent:
+    return ScriptedAgent(tmp_path, pace=0)
 
 
 def printed(capfd: pytest.CaptureFixture[str]) -> list[TranscriptEvent]:
@@ -28,9 +28,9 @@ def printed(capfd: pytest.CaptureFixture[str]) -> list[TranscriptEvent]:
 
 @pytest.mark.parametrize(("command", "ok"), [("true", True), ("exit 3", False), ("kill -9 $$", False)])
 def test_a_command_ends_with_its_real_status(
-    hands: Hands, capfd: pytest.CaptureFixture[str], command: str, ok: bool
+    agent: ScriptedAgent, capfd: pytest.CaptureFixture[str], command: str, ok: bool
 ) -> None:
-    assert hands.shell(command) is ok
+    assert agent.shell(command) is ok
     start, end = printed(capfd)
     assert isinstance(start, ToolStart)
     assert start.tool.input == {"command": command}
@@ -39,27 +39,29 @@ def test_a_command_ends_with_its_real_status(
     assert end.tool.status is (ToolStatus.OK if ok else ToolStatus.FAIL)
 
 
-def test_both_streams_of_a_command_are_shown_line_by_line(hands: Hands, capfd: pytest.CaptureFixture[str]) -> None:
-    hands.shell("echo one; echo two >&2; printf three")
+def test_both_streams_of_a_command_are_shown_line_by_line(
+    agent: ScriptedAgent, capfd: pytest.CaptureFixture[str]
+) -> None:
+    agent.shell("echo one; echo two >&2; printf three")
     assert [e.text for e in printed(capfd) if isinstance(e, ToolOutput)] == ["one", "two", "three"]
 
 
-def test_the_duration_is_measured(hands: Hands, capfd: pytest.CaptureFixture[str]) -> None:
-    hands.shell("sleep 0.3")
+def test_the_duration_is_measured(agent: ScriptedAgent, capfd: pytest.CaptureFixture[str]) -> None:
+    agent.shell("sleep 0.3")
     end = printed(capfd)[-1]
     assert isinstance(end, ToolEnd)
     assert end.tool.duration_ms is not None
     assert 300 <= end.tool.duration_ms < 5000
 
 
-def test_a_command_reaches_the_python_that_runs_us(
-    hands: Hands, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_a_command_finds_the_python_that_runs_us(
+    agent: ScriptedAgent, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sys
 
-    from ralph.testing.hands import python
+    from ralph.testing.scripted_agent import python
 
-    hands.shell(f"{python()} -c 'import sys; print(sys.prefix)'")
+    agent.shell(f"{python()} -c 'import sys; print(sys.prefix)'")
     assert [e.text for e in printed(capfd) if isinstance(e, ToolOutput)] == [sys.prefix]
 
 
@@ -67,24 +69,27 @@ def test_git_variables_do_not_reach_commands(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_DIR", "/nowhere")
-    Hands(tmp_path, pace=0).shell("env | grep -c ^GIT_DIR=")
+    ScriptedAgent(tmp_path, pace=0).shell("env | grep -c ^GIT_DIR=")
     assert [e.text for e in printed(capfd) if isinstance(e, ToolOutput)] == ["0"]
 
 
-def test_an_edit_shows_the_lines_that_changed(hands: Hands, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_edit_shows_the_lines_that_changed(
+    agent: ScriptedAgent, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
-    hands.write("a.txt", "one\n2\nthree\n")
-    hands.write("new/b.txt", "x\ny\n")
+    agent.write("a.txt", "one\n2\nthree\n")
+    agent.write("new/b.txt", "x\ny\n")
+    agent.write("new/c.txt", "x\n")
     events = printed(capfd)
-    assert [e.tool.name for e in events if isinstance(e, ToolStart)] == ["edit", "write"]
-    assert [e.text for e in events if isinstance(e, ToolOutput)] == ["-two\n+2", "2 lines"]
+    assert [e.tool.name for e in events if isinstance(e, ToolStart)] == ["edit", "write", "write"]
+    assert [e.text for e in events if isinstance(e, ToolOutput)] == ["-two\n+2", "2 lines", "1 line"]
     assert (tmp_path / "a.txt").read_text() == "one\n2\nthree\n"
-    assert sorted(p.name for p in tmp_path.rglob("*")) == ["a.txt", "b.txt", "new"]
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["a.txt", "b.txt", "c.txt", "new"]
 
 
-def test_words_with_line_ends_and_signs_survive(hands: Hands, capfd: pytest.CaptureFixture[str]) -> None:
-    hands.say('two\nlines "and" …\u2028')
-    hands.usage(10, 5)
+def test_text_with_line_ends_and_symbols_is_unchanged(agent: ScriptedAgent, capfd: pytest.CaptureFixture[str]) -> None:
+    agent.say('two\nlines "and" …\u2028')
+    agent.usage(10, 5)
     words, usage = printed(capfd)
     assert isinstance(words, Text)
     assert words.text == 'two\nlines "and" …\u2028'

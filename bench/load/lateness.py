@@ -1,7 +1,7 @@
 """How late each deadline was, from what the agents and the journals wrote.
 
-Where a moment is not known, the earlier one is taken for the beginning and the later one for the end: nothing looks
-better than it was.
+Where a moment is not known exactly, it takes the earliest possible start and the latest possible end, so that nothing
+looks better than it was.
 """
 
 from __future__ import annotations
@@ -10,72 +10,72 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bench.load.cast import GRACE, Kind, Member
+from bench.load.loops import GRACE, Kind, Loop
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Late(msgspec.Struct, frozen=True):
-    """Seconds after the moment that was due."""
+class Lateness(msgspec.Struct, frozen=True):
+    """By how many seconds a deadline was late."""
 
     kind: Kind
     seconds: float
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """What became of one loop."""
+class LoopResult(msgspec.Struct, frozen=True):
+    """The result of one loop."""
 
-    late: list[Late]
-    #: bytes that agents printed, and that the journal does not have as they were
+    late: list[Lateness]
+    #: bytes that agents printed, and bytes that are missing or wrong in the journal
     printed: int
     lost: int
     #: the longest time that an agent had to wait for its pipe
     blocked: float
-    #: bytes a second, while it was not silent
+    #: bytes per second while it printed
     rate: float
 
 
-def look(member: Member, interrupted: float | None) -> Seen:
-    agents = _agents(member)
-    run = member.repo / ".ralph" / "latest"
+def read_result(loop: Loop, interrupted: float | None) -> LoopResult:
+    agents = _agents(loop)
+    run = loop.repo / ".ralph" / "latest"
     events = _metas(run / "events.jsonl")
     starts = [time for kind, time, _ in events if kind == "iteration_start"]
     ends = [meta for kind, _, meta in events if kind == "iteration_end"]
-    if not len(agents) == len(starts) == len(ends) == member.iterations:
-        counts = f"{len(agents)} agents, {len(starts)} iterations begun and {len(ends)} ended"
-        raise RuntimeError(f"loop {member.number} ({member.kind}): {counts}, not {member.iterations} of each")
-    late: list[Late] = []
+    if not len(agents) == len(starts) == len(ends) == loop.iterations:
+        counts = f"{len(agents)} agents, {len(starts)} iterations started and {len(ends)} ended"
+        raise RuntimeError(f"loop {loop.number} ({loop.kind}): {counts}, not {loop.iterations} of each")
+    late: list[Lateness] = []
     lost = 0
     rates = []
     for number, (log, start, end) in enumerate(zip(agents, starts, ends, strict=True), 1):
         asked = _time(log, "term")
-        match member.kind:
+        match loop.kind:
             case Kind.IDLE:
-                due = _time(log, "silent", "wrote") + member.after
+                due = _time(log, "silent", "wrote") + loop.after
             case Kind.RUNTIME:
-                due = float(msgspec.json.decode((run / "run.json").read_bytes())["started"]) + member.after
+                due = float(msgspec.json.decode((run / "run.json").read_bytes())["started"]) + loop.after
             case Kind.STOP:
                 assert interrupted is not None
                 due = interrupted
             case Kind.WALL | Kind.GRACE:
-                due = start + member.after
-        late.append(Late(Kind.WALL if member.kind is Kind.GRACE else member.kind, asked - due))
-        if member.kind is Kind.GRACE:
+                due = start + loop.after
+        late.append(Lateness(Kind.WALL if loop.kind is Kind.GRACE else loop.kind, asked - due))
+        if loop.kind is Kind.GRACE:
             dead = max(log[-1]["time"], start + float(end["seconds"]))
-            late.append(Late(Kind.GRACE, dead - asked - GRACE))
+            late.append(Lateness(Kind.GRACE, dead - asked - GRACE))
         raw = run / "iterations" / f"{number:04d}" / "stdout.raw"
-        lost += _lost(raw, member.material, log[-1]["bytes"])
-        until = _time(log, "silent") if member.kind is Kind.IDLE else log[-1]["time"]
+        lost += _lost(raw, loop.material, log[-1]["bytes"])
+        until = _time(log, "silent") if loop.kind is Kind.IDLE else log[-1]["time"]
         rates.append(log[-1]["bytes"] / (until - log[0]["time"]))
     printed = sum(log[-1]["bytes"] for log in agents)
-    return Seen(late, printed, lost, max(log[-1]["blocked"] for log in agents), min(rates))
+    return LoopResult(late, printed, lost, max(log[-1]["blocked"] for log in agents), min(rates))
 
 
-def _agents(member: Member) -> list[list[dict[str, Any]]]:
-    """The log, cut at each start of an agent."""
+def _agents(loop: Loop) -> list[list[dict[str, Any]]]:
+    """The log, split at each start of an agent."""
     agents: list[list[dict[str, Any]]] = []
-    for line in member.log.read_bytes().splitlines():
+    for line in loop.log.read_bytes().splitlines():
         row = msgspec.json.decode(line)
         if row["what"] == "start":
             agents.append([])
@@ -98,7 +98,7 @@ def _metas(path: Path) -> list[tuple[str, float, dict[str, Any]]]:
 
 
 def _lost(raw: Path, material: Path, printed: int) -> int:
-    """Bytes that are missing from the journal, or not what was printed."""
+    """The number of bytes that are missing from the journal or differ from what was printed."""
     data = material.read_bytes()
     have = wrong = 0
     with raw.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Secrets that go over several events: an agent may print a line in pieces, each as an event of its own."""
+"""Masks secrets that are split across events: an agent may print a line in pieces, each in an event of its own."""
 
 from __future__ import annotations
 
@@ -9,39 +9,40 @@ import msgspec
 
 from ralph.masking.finder import Finder, Span, mark, merged
 from ralph.masking.pem import block_spans
-from ralph.masking.tails import CONTEXT, tool_key
+from ralph.masking.text_ends import CONTEXT, tool_key
 from ralph.transcripts.events import Meta, Text, ToolEnd, ToolOutput, TranscriptEvent
 from ralph.transcripts.meta import OURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-#: Fewer characters of a secret than these tell nothing; a text that ends with them is not held back.
+#: Fewer characters of a secret reveal nothing; a text that ends with them is not held back.
 _LEAST = 4
-#: A piece that goes on with a key that could have ended before it: shorter and without a number, it is the next word.
-_GOES_ON = 16
+#: After a key that may be complete, a piece that is shorter than this and has no digit is the next word, not its rest.
+_SHORT_WORD = 16
 _HELD_EVENTS = 256
 _HELD_TEXT = 256 << 10
 
 
 def key_of(event: TranscriptEvent) -> str | None:
-    """Which text an event goes on with."""
+    """The text that an event continues: that of a tag, or the output of a tool."""
     if type(event) is Text:
         return event.tag.value
     return tool_key(event.tool.id) if type(event) is ToolOutput else None
 
 
-class _Stream(msgspec.Struct):
-    """One text, as far as it has not gone out, and the end of what has."""
+class _Stream(msgspec.Struct, frozen=True):
+    """What is known about one text: its end, as far as it was passed on."""
 
     context: str = ""
+    #: it ends inside a private key
     within: bool = False
-    #: the context ends with what may be the beginning of a secret
+    #: the context ends with what may be the start of a secret
     open: bool = False
 
 
-class Joiner:
-    """Holds events back only while the end of one may be the beginning of a secret."""
+class SplitSecretMasker:
+    """Holds events back only while the end of one may be the start of a secret."""
 
     def __init__(self, finder: Finder[str], masked: Callable[[TranscriptEvent], TranscriptEvent]) -> None:
         self._finder = finder
@@ -54,26 +55,26 @@ class Joiner:
     def busy(self) -> bool:
         return bool(self._held) or any(s.open or s.within for s in self._streams.values())
 
-    def waits_for(self) -> float:
-        """For how long something has been held back."""
+    def held_for(self) -> float:
+        """For how many seconds events have been held back."""
         return time.monotonic() - self._since if self._held else 0.0
 
     def forget(self) -> None:
-        """What was printed so far has no continuation."""
+        """Called when another process begins: no earlier text continues."""
         self._streams.clear()
 
     def remember(self, tails: Mapping[str, str]) -> None:
-        """The ends of what has gone out since, unexamined."""
+        """Takes the ends of texts that were passed on without coming through here."""
         for key, tail in tails.items():
-            stream = self._streams.setdefault(key, _Stream())
-            stream.context = (stream.context + tail)[-CONTEXT:]
+            stream = self._streams.get(key, _Stream())
+            self._streams[key] = msgspec.structs.replace(stream, context=(stream.context + tail)[-CONTEXT:])
 
     def end(self, key: str) -> None:
-        """Nothing more comes of this text."""
+        """This text has ended."""
         self._streams.pop(key, None)
 
     def feed(self, events: list[TranscriptEvent]) -> list[TranscriptEvent]:
-        """What can go out now, in order."""
+        """Takes the next events; returns the masked events that can be passed on now, in order."""
         if not self._held:
             self._since = time.monotonic()
         self._held += events
@@ -82,26 +83,27 @@ class Joiner:
         return self._settle(everything=ours or len(self._held) > _HELD_EVENTS or size > _HELD_TEXT)
 
     def flush(self) -> list[TranscriptEvent]:
+        """The events that are held back, masked."""
         return self._settle(everything=True)
 
     def _settle(self, *, everything: bool) -> list[TranscriptEvent]:
         texts: dict[str, list[int]] = {}
-        over: set[str] = set()
+        ended: set[str] = set()
         for index, event in enumerate(self._held):
             key = key_of(event)
             if key is not None:
                 texts.setdefault(key, []).append(index)
             elif isinstance(event, ToolEnd):
-                over.add(tool_key(event.tool.id))
+                ended.add(tool_key(event.tool.id))
         stop = len(self._held)
         if not everything:
             for key, where in texts.items():
-                if key not in over:
+                if key not in ended:
                     stop = min(stop, self._open_from(key, where))
         out = list(self._held)
         for key, where in texts.items():
             self._mask(key, where, stop, out, last=everything)
-        for key in over:
+        for key in ended:
             if not any(key_of(e) == key for e in self._held[stop:]):
                 self._streams.pop(key, None)
         ready = [e if key_of(e) is not None else self._masked(e) for e in out[:stop]]
@@ -113,7 +115,7 @@ class Joiner:
         return context + "".join(self._held[i].text for i in where)  # type: ignore[union-attr]
 
     def _open_from(self, key: str, where: list[int]) -> int:
-        """The first event that must wait for more of this text."""
+        """The index of the first event that must wait for more of this text."""
         whole = self._joined(key, where)
         start = self._finder.unfinished(whole, _LEAST)
         for span in self._finder.spans(whole):
@@ -129,7 +131,7 @@ class Joiner:
         return where[0]
 
     def _mask(self, key: str, where: list[int], stop: int, out: list[TranscriptEvent], *, last: bool) -> None:
-        stream = self._streams.setdefault(key, _Stream())
+        stream = self._streams.get(key, _Stream())
         parts = [self._held[i].text for i in where]  # type: ignore[union-attr]
         spans, within = self._spans(stream, parts, last=last)
         at = len(stream.context)
@@ -141,14 +143,16 @@ class Joiner:
                     out[index] = msgspec.structs.replace(out[index], text=shown)
                 released += text
             at += len(text)
-        gone = all(index < stop for index in where)
-        start = self._finder.unfinished(released, _LEAST) if gone and last else len(released)
-        stream.open = start < len(released)
-        stream.within = within if gone else stream.within
-        stream.context = released[min(start, max(0, len(released) - CONTEXT)) :]
+        all_released = all(index < stop for index in where)
+        start = self._finder.unfinished(released, _LEAST) if all_released and last else len(released)
+        self._streams[key] = _Stream(
+            context=released[min(start, max(0, len(released) - CONTEXT)) :],
+            within=within if all_released else stream.within,
+            open=start < len(released),
+        )
 
     def _spans(self, stream: _Stream, parts: list[str], *, last: bool) -> tuple[list[Span], bool]:
-        """Those of each piece by itself, and those that go over several."""
+        """The secrets within each piece, and those that are split across several; whether the last ends in a key."""
         spans: list[Span] = []
         edges: list[int] = []
         at = len(stream.context)
@@ -164,7 +168,7 @@ class Joiner:
                 continue
             was_whole = edge in ends or (edge == edges[0] and self._ended(stream.context))
             rest = whole[edge : span.end]
-            if span.open_ended and was_whole and len(rest) < _GOES_ON and not any(c.isdigit() for c in rest):
+            if span.open_ended and was_whole and len(rest) < _SHORT_WORD and not any(c.isdigit() for c in rest):
                 continue
             spans.append(span)
         if last and (most := self._finder.most_of_one(whole)) is not None:
@@ -179,7 +183,7 @@ class Joiner:
 
 
 def _cut(text: str, at: int, spans: list[Span]) -> str:
-    """A piece that stands at `at` of the whole; a mark stands in the piece in which its secret begins."""
+    """Masks a piece that starts at `at` in the whole text. The mask goes in the piece where its secret starts."""
     end = at + len(text)
     parts: list[str] = []
     done = at

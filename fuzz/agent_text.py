@@ -1,6 +1,6 @@
-"""What is read out of the agent's own words: signals of every convention, and messages to topics.
+"""What is read from the agent's own text: signals of every convention, and messages to topics.
 
-In an input, byte 3 is where something other than words happened; the rest is text, line by line.
+In an input, byte 3 marks an event other than text; the rest is text, line by line.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MARKERS = Markers()
 _BOUNDARY = "\x03"
-#: What the readers may keep, whatever they are fed; the longest is a question of 64 KiB.
+#: How much the readers may keep for any input; the longest is a question of 64 KiB.
 _ROOM = 400 << 10
 
 
@@ -32,7 +32,7 @@ def signals(data: bytes) -> None:
     response = ResponseReader(_MARKERS)
     response.respond(messages[-1])
     claim = response.claim(structured=True)
-    require(claim.signal is not Signal.COMPLETE or _stands_alone(messages[-1]), "a response completes", claim)
+    require(claim.signal is not Signal.COMPLETE or _has_marker_line(messages[-1]), "a response completes", claim)
     if choices(data).random() < 0.002:
         _bounded(messages)
 
@@ -48,7 +48,7 @@ def _claims(create: Callable[[], SignalReader], messages: list[list[str]]) -> tu
 
 
 def _same_by_lines(create: Callable[[], SignalReader], messages: list[str]) -> None:
-    """A message means the same whether it came at once or line by line."""
+    """A message means the same whether it arrives at once or line by line."""
     whole = _claims(create, [[m] for m in messages])
     lines = _claims(create, [m.split("\n") for m in messages])
     signals = [claim.signal for claim in whole], [claim.signal for claim in lines]
@@ -57,19 +57,19 @@ def _same_by_lines(create: Callable[[], SignalReader], messages: list[str]) -> N
 
 def _final(messages: list[str]) -> None:
     structured, plain = _claims(lambda: FinalMessage(_MARKERS), [[m] for m in messages])
-    last = ""  # the last message: words that nothing but words followed
+    last = ""  # the last message: text that is followed only by text
     for index, message in enumerate(messages):
         last = message if index and message.strip() else last + "\n" + message if index else message
     if structured.signal is Signal.COMPLETE:
-        require(_stands_alone(last), "completed, but no marker stands alone in the last message", messages)
-    elif _stands_alone(last) and "```" not in last and "~~~" not in last:
-        require(False, "a marker stands alone in the last message, but it is not complete", messages, structured)
+        require(_has_marker_line(last), "completed, but no line of the last message is a marker", messages)
+    elif _has_marker_line(last) and "```" not in last and "~~~" not in last:
+        require(False, "a line of the last message is a marker, but it is not complete", messages, structured)
     everything = "\n".join(messages).strip()
     ends_so = everything.rpartition("\n")[2].strip() in _MARKERS.complete
     require((plain.signal is Signal.COMPLETE) == ends_so, "plain: the last line decides", messages, plain)
 
 
-def _stands_alone(message: str) -> bool:
+def _has_marker_line(message: str) -> bool:
     return any(line.strip() in _MARKERS.complete for line in message.split("\n"))
 
 
@@ -78,19 +78,19 @@ def _bounded(messages: list[str]) -> None:
         for _ in range(1 + (2 * _ROOM) // (1 + sum(map(len, messages)))):
             for message in messages:
                 reader.feed(message)
-        require(size(reader) < _ROOM, "a reader keeps what it has read", size(reader), messages)
+        require(size(reader) < _ROOM, "a reader keeps too much", size(reader), messages)
 
 
 def topics(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     whole = TopicReader().feed(text)
-    require(len(whole) <= text.count("</event>"), "no more messages than ends of tags", whole)
+    require(len(whole) <= text.count("</event>"), "there are no more messages than closing tags", whole)
     for topic in whole:
-        require(topic.payload in text, "a payload is what was printed", topic)
+        require(topic.payload in text, "a payload was printed", topic)
         require(bool(topic.topic) and topic.topic in text, "a topic has a name", topic)
     reader = TopicReader()
     lines = [topic for line in text.split("\n") for topic in reader.feed(line)]
     require(lines == whole, "the same messages at once and line by line", whole, lines)
     for _ in range(300 if choices(data).random() < 0.05 else 0):
         reader.feed(text)
-    require(size(reader) < 512 << 10, "it keeps what it has read", size(reader))
+    require(size(reader) < 512 << 10, "the reader keeps too much", size(reader))

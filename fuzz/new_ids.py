@@ -1,4 +1,4 @@
-"""A recorded line as it would be in another call or message: whatever in it may be an id is another one."""
+"""Replaces the ids in a recorded line, as if it came from another call or message."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from enum import StrEnum
 
 
 class New(StrEnum):
-    #: what looks like an id
+    #: everything that looks like an id
     IDS = "ids"
-    #: also names and numbers
+    #: names and numbers, too
     ALL = "all"
 
 
-#: A value with a digit in it and without a space, or any value whose key says that it is an id.
+#: A value with a digit and without a space, or any value whose key names an id.
 _ID = re.compile(r'(?<=")(?=[^"\\]*\d)[\w.:|/-]{4,80}(?="(?!\s*:))|(?<=[iI]d":")[^"\\]+(?=")')
 _NAME = re.compile(r'(?<=name":")[^"\\]+(?=")|(?<=Name":")[^"\\]+(?=")')
 _NUMBER = re.compile(r"(?<=:)\d+(?=[,}])|(?<=[ \[(])\d+(?=[ \]),.:]|$)")
 
 
-def renewed(line: str, number: int, what: New = New.IDS) -> str:
-    """Equal ids become equal ones for the same number, so that what belongs together still does."""
+def with_new_ids(line: str, number: int, what: New = New.IDS) -> str:
+    """For the same number, equal ids stay equal, so that lines that belong together still do."""
     line = _ID.sub(lambda found: f"{found.group()}-{number}", line)
     if what is New.ALL:
         line = _NAME.sub(lambda found: f"{found.group()}-{number}", line)

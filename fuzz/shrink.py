@@ -1,4 +1,4 @@
-"""A crash as small as it gets in a few seconds: pieces are taken out as long as it still fails in the same way."""
+"""Makes a crash smaller: removes pieces of the input for a few seconds, as long as it fails in the same way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def smaller(check: Callable[[bytes], None], data: bytes, seconds: float = 5.0) -> bytes:
+def shrink(check: Callable[[bytes], None], data: bytes, seconds: float = 5.0) -> bytes:
     end = time.monotonic() + seconds
     kind = how_it_fails(check, data)
     if kind is None:
@@ -28,9 +28,9 @@ def smaller(check: Callable[[bytes], None], data: bytes, seconds: float = 5.0) -
 
 
 def how_it_fails(check: Callable[[bytes], None], data: bytes) -> str | None:
-    """The kind of its exception and what that begins with; None if it does not fail."""
+    """The type of the exception and the start of its message; None if it does not fail."""
     try:
         check(data)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is looked at
+    except Exception as error:  # noqa: BLE001 - any exception is compared
         return f"{type(error).__name__}: {str(error).partition(':')[0][:40]}"
     return None

@@ -1,4 +1,4 @@
-"""Which screen to use."""
+"""Choosing a screen."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ def choose(ui: Ui) -> Ui:
     return Ui.RICH if capable else Ui.PLAIN
 
 
-def create(ui: Ui, *, hurried: bool = False) -> Screen:
-    """`hurried`: there is other work to do than to wait until somebody reads on; lines may be skipped for it."""
+def create(ui: Ui, *, may_skip: bool = False) -> Screen:
+    """Creates the screen for a setting.
+
+    With `may_skip`, it skips lines instead of waiting when nobody reads the output, because a run must go on.
+    """
+    # Each screen is imported only if it is used, to keep the start fast.
     chosen = choose(ui)
     if chosen is Ui.JSON:
         from ralph.ui.machine import JsonScreen
 
-        return JsonScreen(hurried=hurried)
+        return JsonScreen(may_skip=may_skip)
     from ralph.ui.console import PlainScreen, RichScreen
 
     if chosen is Ui.QUIET:
         from ralph.ui.machine import QuietScreen
 
-        return QuietScreen(hurried=hurried)
-    return RichScreen(hurried=hurried) if chosen is Ui.RICH else PlainScreen(hurried=hurried)
+        return QuietScreen(may_skip=may_skip)
+    return RichScreen(may_skip=may_skip) if chosen is Ui.RICH else PlainScreen(may_skip=may_skip)
