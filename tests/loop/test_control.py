@@ -177,7 +177,7 @@ def test_a_note_that_arrives_later_is_not_consumed(requested: Requested) -> None
 def test_a_note_that_is_dropped_during_an_iteration_is_not_reported_as_read(requested: Requested) -> None:
     requested.requests.add_note("first")
     requested.control.begin("prompt")
-    requested.requests.drop([note.name for note in requested.requests.notes()])
+    requested.requests.drop_notes([note.name for note in requested.requests.notes()])
     requested.control.finish(Step(None, ""))
     requested.control.consumed(verdict(Outcome.OK))
     assert requested.states("steer") == ["arrived", "dropped"]
