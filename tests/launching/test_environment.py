@@ -85,3 +85,10 @@ def test_no_env_file_is_ever_loaded(ralph: Ralph, repo: Path) -> None:
     assert done.returncode == 0, done
     assert "FROM_A_FILE" not in seen(repo / "agent.env") | seen(repo / "check.env")
     assert "max_iterations      100" in ralph("config").stdout
+
+
+def test_what_is_denied_is_not_in_the_environment_of_the_agents_parent(ralph: Ralph, repo: Path) -> None:
+    agent = f"tr '\\0' '\\n' < /proc/$PPID/environ > parent.env; echo '{DONE}'"
+    assert ralph("run", "1", "--agent-cmd", agent, "--env-deny", "HORSE_TOKEN", env=ENV).returncode == 0
+    assert "GOOD" in seen(repo / "parent.env")
+    assert "HORSE_TOKEN" not in seen(repo / "parent.env")

@@ -67,7 +67,8 @@ def execute(
         live = choose(settings.ui) == "rich"
         try:
             locks = (lock.fileno(), journal.lock.fileno())
-            with Supervisor(stop, tick=0.2 if live else 1.0, locks=locks) as supervisor:
+            environ = launch.resolved.environ
+            with Supervisor(stop, tick=0.2 if live else 1.0, locks=locks, environ=environ) as supervisor:
                 ask = asker(screen, stop) if settings.interactive else None
                 loop = Loop(launch, source, journal, screen, supervisor, stop, ask, known)
                 if known is None or known.first is None:

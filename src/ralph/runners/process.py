@@ -40,12 +40,23 @@ _KEEPER_GRACE = 2.0
 
 
 class Supervisor:
-    """Runs the commands of a run. The keeper it starts holds `locks` until every process of theirs is gone."""
+    """Runs the commands of a run. The keeper it starts holds `locks` until every process of theirs is gone.
 
-    def __init__(self, stop: StopSwitch, *, tick: float = 0.2, locks: tuple[int, ...] = ()) -> None:
+    `environ` is the keeper's own environment; each command brings its own.
+    """
+
+    def __init__(
+        self,
+        stop: StopSwitch,
+        *,
+        tick: float = 0.2,
+        locks: tuple[int, ...] = (),
+        environ: dict[str, str] | None = None,
+    ) -> None:
         self._stop = stop
         self._tick = tick
         self._locks = locks
+        self._environ = environ
         self._channel: Channel | None = None
         self._keeper: subprocess.Popen[bytes] | None = None
 
@@ -120,6 +131,7 @@ class Supervisor:
                     stdout=subprocess.DEVNULL,
                     stderr=quiet,
                     cwd="/",
+                    env=self._environ,
                 )
             except OSError as error:
                 raise RunError(f"cannot start a process: {error.strerror}") from None
