@@ -11,8 +11,7 @@ from ralph.transcripts.plain import PlainAdapter
 
 
 def tags(prompt: str | None, lines: list[str]) -> list[Tag]:
-    adapter = PlainAdapter()
-    adapter.prompt = prompt
+    adapter = PlainAdapter(prompt)
     found = []
     for line in lines:
         (event,) = adapter.feed(line)

@@ -1,26 +1,19 @@
-"""Telling an agent's words from its prompt, which some commands print again before they begin."""
+"""Recognises the prompt, which some commands print before they start."""
 
 from __future__ import annotations
 
 
 class PromptEcho:
-    """True for each line as long as the output repeats the prompt from its first line on."""
+    """Follows the output as long as it repeats the prompt from the first line on."""
 
-    def __init__(self) -> None:
-        self._next = 0
-        self._lines: list[str] | None = None
+    def __init__(self, prompt: str | None) -> None:
+        self._expected = [] if prompt is None else [line.rstrip() for line in prompt.rstrip().split("\n")]
+        self._expected.reverse()
 
-    def is_echo(self, line: str, prompt: str | None) -> bool:
-        if prompt is None or self._next < 0:
-            return False
-        if self._lines is None:
-            self._lines = [one.rstrip() for one in prompt.rstrip().split("\n")]
-        if self._next < len(self._lines) and line.rstrip() == self._lines[self._next]:
-            self._next += 1
+    def is_echo(self, line: str) -> bool:
+        """Whether this line repeats the next line of the prompt. Call it for each line in order."""
+        if self._expected and line.rstrip() == self._expected[-1]:
+            self._expected.pop()
             return True
-        self._next, self._lines = -1, []
+        self._expected.clear()
         return False
-
-    def over(self, prompt: str | None) -> bool:
-        """Whether no line that comes can be an echo any more."""
-        return prompt is None or self._next < 0

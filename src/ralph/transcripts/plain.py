@@ -1,4 +1,4 @@
-"""Plain text: every line is the agent's words, but for its prompt, should it print that again first."""
+"""Plain text: every line is the agent's own text, except for an echo of the prompt at the start."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class PlainAdapter(TranscriptAdapter):
 
     def __init__(self, prompt: str | None = None) -> None:
         super().__init__(prompt)
-        self._echo = PromptEcho()
+        self._echo = PromptEcho(prompt)
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        return [Text(Tag.PROMPT if self._echo.is_echo(line, self.prompt) else Tag.AI, line)]
+        return [Text(Tag.PROMPT if self._echo.is_echo(line) else Tag.AI, line)]
 
 
 ADAPTER = PlainAdapter

@@ -1,4 +1,4 @@
-"""Memory of calls and messages by their id, of the most recent ones only: an agent may run for days."""
+"""Bounded memory of calls and messages by id. An agent may run for days, so only the most recent ones are kept."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
-#: Far more than any line refers back over; the older half is forgotten when there are more.
+#: Far more than any line refers back to. When there are more, the older half is forgotten.
 KEPT = 4096
 
 
 class Recent(dict[K, V], Generic[K, V]):
-    """A dict that forgets what was added first. Entries are added by `[…] = …` and `setdefault` only."""
+    """A dict that forgets the oldest entries. Add entries with `[…] = …` and `setdefault` only."""
 
     __slots__ = ("_forgotten",)
 
@@ -22,18 +22,15 @@ class Recent(dict[K, V], Generic[K, V]):
 
     @property
     def added(self) -> int:
-        """How many there ever were, if none was taken out: also those that were forgotten."""
+        """How many entries were ever added, including the forgotten ones. It is wrong if entries were removed."""
         return self._forgotten + len(self)
 
     def __setitem__(self, key: K, value: V) -> None:
-        dict.__setitem__(self, key, value)  # `super()` takes time, and this is done for each call of a tool
+        super().__setitem__(key, value)
         if len(self) > KEPT:
-            self._forget()
-
-    def _forget(self) -> None:
-        for old in list(islice(self, len(self) - KEPT // 2)):
-            del self[old]
-            self._forgotten += 1
+            for old in list(islice(self, len(self) - KEPT // 2)):
+                del self[old]
+                self._forgotten += 1
 
     def setdefault(self, key: K, default: V) -> V:
         if key not in self:
@@ -47,17 +44,17 @@ class RecentKeys(Recent[K, None]):
     __slots__ = ()
 
     def add(self, key: K) -> None:
-        dict.__setitem__(self, key, None)
-        if len(self) > KEPT:
-            self._forget()
+        self[key] = None
 
     def discard(self, key: K) -> None:
         self.pop(key, None)
 
 
 class RecentCalls(dict[str, str | None]):
-    """Calls of tools by their id: the name of one that is open, None for one that has ended. Of many, those that ended
-    first are forgotten first. Entries are added by `begin` only; `calls[call] = None` ends one."""
+    """Tool calls by id: the tool's name while a call is open, None once it has ended.
+
+    Calls that ended are forgotten before open ones. Add calls with `begin` only; `calls[call] = None` ends one.
+    """
 
     __slots__ = ("_forgotten",)
 
@@ -67,22 +64,18 @@ class RecentCalls(dict[str, str | None]):
 
     @property
     def added(self) -> int:
-        """How many there ever were."""
+        """How many calls there ever were."""
         return self._forgotten + len(self)
 
     def begin(self, call: str, name: str) -> None:
         self[call] = name
         if len(self) > KEPT:
-            self._forget()
+            ended = [one for one, open_name in self.items() if open_name is None]
+            still_open = [one for one, open_name in self.items() if open_name is not None]
+            for old in [*ended, *still_open][: len(self) - KEPT // 2]:
+                del self[old]
+                self._forgotten += 1
 
     def oldest(self) -> str | None:
-        """Of those that are open."""
+        """Return the oldest open call."""
         return next((call for call, name in self.items() if name is not None), None)
-
-    def _forget(self) -> None:
-        excess = len(self) - KEPT // 2
-        ended = [call for call, name in self.items() if name is None]
-        still = islice((call for call, name in self.items() if name is not None), max(0, excess - len(ended)))
-        for call in [*ended[:excess], *still]:
-            del self[call]
-        self._forgotten += excess
