@@ -1,6 +1,6 @@
-"""Writes docs/reference/commands.md and configuration.md from the program itself: reference.py [--check]
+"""Generate docs/reference/commands.md and configuration.md from the program: reference.py [--check]
 
-With --check it writes nothing and exits 1 if a page is not what it would write.
+With --check, write nothing and exit with 1 if a page is out of date.
 """
 
 import os
@@ -19,13 +19,13 @@ REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 
 
 def commands() -> str:
-    parts = ["# Commands", "", "Made from `--help` by `make docs`.", ""]
-    context = click.Context(ralph, info_name="ralph", terminal_width=80)
+    parts = ["# Commands", "", "Generated from `--help` by `make docs`.", ""]
+    context = click.Context(ralph, info_name="ralph", terminal_width=80, **ralph.context_settings)
     parts += ["```text", ralph.get_help(context), "```", ""]
     for name in ralph.list_commands(context):
         command = ralph.get_command(context, name)
         assert command is not None
-        inner = click.Context(command, info_name=name, parent=context, terminal_width=80)
+        inner = click.Context(command, info_name=name, parent=context, terminal_width=80, **command.context_settings)
         parts += [f"## ralph {name}", "", "```text", command.get_help(inner), "```", ""]
     return "\n".join(parts)
 
@@ -34,16 +34,17 @@ def configuration() -> str:
     parts = [
         "# Configuration",
         "",
-        "Made from the table of settings by `make docs`.",
+        "Generated from the table of settings by `make docs`.",
         "",
-        "Every setting can come from a flag, an environment variable, the nearest `ralph.yml` (looked for upward from",
-        "the working directory, or named with `-c FILE`), or your own `~/.config/ralph/ralph.yml`, in this order of",
-        "strength. `ralph config` shows what holds and where each value came from; `ralph config --schema` is a JSON",
-        "schema for editors.",
+        "A setting can come from several places. From strongest to weakest, these are: a flag, an environment",
+        "variable, the nearest `ralph.yml` (in the working directory or above it, or the one you name with `-c FILE`),",
+        "and your own `~/.config/ralph/ralph.yml`. `ralph config` shows the effective settings and where each value",
+        "comes from. `ralph config --schema` prints a JSON schema for your editor.",
         "",
-        "Of several keys for one setting the first wins. Times are in seconds or `90s`, `15m`, `1h30m`. 0: no limit.",
+        "If a file uses several keys for one setting, the first key in the table wins. Durations are in seconds, or",
+        "written as `90s`, `15m` or `1h30m`. 0 disables a limit.",
         "",
-        "| keys in ralph.yml | flag | variable | default | |",
+        "| Keys in ralph.yml | Flag | Variable | Default | Description |",
         "|---|---|---|---|---|",
     ]
     for option in OPTIONS:
@@ -78,7 +79,7 @@ def main() -> int:
         else:
             path.write_text(text)
     if stale:
-        print(f"not up to date: {', '.join(stale)}; run `make docs`")
+        print(f"out of date: {', '.join(stale)}; run `make docs`")
     return bool(stale)
 
 

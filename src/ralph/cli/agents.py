@@ -38,15 +38,16 @@ def _driver() -> tuple[Launch | None, list[str]]:
 
 
 @click.command("agents", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--json", "as_json", is_flag=True, help="One agent a line, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one agent per line.")
 def agents_command(as_json: bool) -> None:
-    """Show the agents that ralph knows, what each can do, and which are installed here.
+    """List the supported agents, what each can do, and which are installed.
 
     \b
-    think, tools, usage, cost, session   what its output tells
-    resume                               --continue-session works
-    allow-list                           --allowed-tools works
-    model                                --model works
+    Columns:
+      think, tools, usage, cost, session   reported in the agent's output
+      resume                               --continue-session works
+      allow-list                           --allowed-tools works
+      model                                --model works
     """
 
     from ralph.agents import registry

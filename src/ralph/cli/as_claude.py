@@ -26,18 +26,21 @@ _CLAUDES = ("opus", "sonnet", "haiku", "claude", "opusplan", "default")
     context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
     options_metavar="[--agent NAME] [--model NAME] [-p PROMPT]",
 )
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[CLAUDE'S FLAGS]...")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[CLAUDE_FLAGS]...")
 def as_claude_command(arguments: tuple[str, ...]) -> int:
-    """Be Claude for a tool that can only drive Claude: run any agent once, and write Claude's stream-json.
+    """Emulate Claude Code with any agent.
+
+    For tools that can only drive Claude Code: runs the agent once and writes stream-json. The prompt comes from -p or
+    stdin. --output-format is stream-json [default], json or text. Claude Code's other flags are ignored.
 
     \b
-    ralph as-claude --agent codex -p "Fix the tests"
-    echo "Fix the tests" | ralph as-claude --agent gemini --print
+    Examples:
+      ralph as-claude --agent codex -p "Fix the tests"
+      echo "Fix the tests" | ralph as-claude --agent gemini --print
 
-    The prompt is -p or stdin. Flags that only Claude has are ignored. --output-format is stream-json [default],
-    json or text. The agent is --agent, RALPH_AGENT, ralph.yml or the first one that is installed; its model is
-    --model (unless that is Claude's), or CODEX_MODEL, GEMINI_MODEL and so on by its name. CODEX_SANDBOX is
-    Codex's sandbox [default: danger-full-access]; CODEX_VERBOSE=1 shows its commands, too.
+    The agent comes from --agent, RALPH_AGENT or ralph.yml, or else is the first one installed. The model comes from
+    --model, unless that names one of Claude's, or from the agent's own variable (CODEX_MODEL, GEMINI_MODEL, …).
+    CODEX_SANDBOX sets Codex's sandbox [default: danger-full-access]; CODEX_VERBOSE=1 also shows its commands.
 
     The exit code is the agent's own, and never 0 after an error.
     """

@@ -11,11 +11,11 @@ from ralph.cli.run import settle
 
 
 @click.command("config", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-c", "--config", "config_file", metavar="FILE", help="This ralph.yml, instead of the nearest one.")
-@click.option("--schema", is_flag=True, help="Print the JSON schema of ralph.yml, for editors.")
-@click.option("--json", "as_json", is_flag=True, help="Values and origins as JSON.")
+@click.option("-c", "--config", "config_file", metavar="FILE", help="Use this ralph.yml instead of the nearest one.")
+@click.option("--schema", is_flag=True, help="Print the JSON schema of ralph.yml, for your editor.")
+@click.option("--json", "as_json", is_flag=True, help="Print values and origins as JSON.")
 def config_command(config_file: str | None, schema: bool, as_json: bool) -> None:
-    """Show every setting with its value and where it came from."""
+    """Show the effective settings and where each value comes from."""
     import msgspec
 
     if schema:

@@ -31,11 +31,19 @@ _KEPT = ("RALPH_UI", "RALPH_DEBUG", FAST)
 
 
 @click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--dir", "folder", metavar="DIR", help="Make it here; an earlier demo is replaced [default: a new one].")
-@click.option("--fast", is_flag=True, help="Without the pauses that let you read along.")
-@click.option("--ui", metavar="KIND", help="What the screen shows: auto, rich, plain, json or quiet.")
+@click.option(
+    "--dir",
+    "folder",
+    metavar="DIR",
+    help="Directory for the demo; replaces an earlier demo. [default: a new temporary one]",
+)
+@click.option("--fast", is_flag=True, help="Skip the pauses that let you read along.")
+@click.option("--ui", metavar="KIND", help="What the screen shows: auto, rich, plain, json or quiet. [default: auto]")
 def demo_command(folder: str | None, fast: bool, ui: str | None) -> int:
-    """Watch a loop finish a small task list in a throw-away git repository, without any agent, key or network."""
+    """Watch a loop work through a small task list.
+
+    It runs in a throw-away git repository and needs no agent, no key and no network.
+    """
     demo_project.need_git()
     if folder is None:
         workdir = Path(tempfile.mkdtemp(prefix="ralph-demo-"))

@@ -27,19 +27,20 @@ _ANY = ""
     is_flag=False,
     flag_value=_ANY,
     default=None,
-    help="Also send one tiny prompt to the agent, the way a run does, and say what came back. This asks its model: "
-    "it may cost something.",
+    help="Also send a tiny prompt to the agent, as a run would, and report the answer. This calls its model and may "
+    "cost money.",
 )
-@click.option("--model", metavar="NAME", help="The model, as for `ralph run`.")
-@click.option("--json", "as_json", is_flag=True, help="Everything as one JSON object.")
-@click.option("--cwd", metavar="DIR", help="Look there instead of here.")
-@click.option("-c", "--config", "config_file", metavar="FILE", help="This ralph.yml, instead of the nearest one.")
+@click.option("--model", metavar="NAME", help="Model, as for `ralph run`.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
+@click.option("--cwd", metavar="DIR", help="Directory to check. [default: the current directory]")
+@click.option("-c", "--config", "config_file", metavar="FILE", help="Use this ralph.yml instead of the nearest one.")
 def doctor_command(live: str | None, as_json: bool, model: str | None, cwd: str | None, config_file: str | None) -> int:
-    """Check whether a run could start here: the agents and their logins, git, the configuration, the directory.
+    """Check whether a run can start here, and with which agents.
 
-    Nothing is changed, and without --live nobody is asked. Of credentials only the names are shown.
+    Checks the agents and their logins, git, the configuration and the directory. It changes nothing, shows only the
+    names of credentials, and contacts no model unless you use --live.
 
-    Exit codes: 0 a run could start (and with --live: the agent answered), 1 it could not, 64 wrong usage.
+    Exit codes: 0 a run can start (and, with --live, the agent answered), 1 it cannot, 64 usage error.
     """
     import msgspec
 

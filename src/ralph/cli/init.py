@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _CONFIG = """\
-# ralph.yml: `ralph config` shows every setting, `ralph run --help` explains them.
+# `ralph config` shows the effective settings, `ralph run --help` explains them.
 
-# Which agent: auto takes the first that is installed; claude, codex, gemini, … or custom.
+# The agent: auto for the first one installed, or claude, codex, gemini, …, or custom.
 agent: auto
 
 prompt_file: PROMPT.md
 
-# When to stop. The agent prints the first of these lines when all is done:
+# When to stop. When the work is done, the agent prints one of these lines:
 #   <promise>COMPLETE</promise>   or   LOOP_COMPLETE
 max_iterations: 30
 # max_runtime: 8h
-# max_cost: 10          # dollars, as far as the agent reports them
+# max_cost: 10          # in dollars, if the cost is known
 
-# What ralph runs itself before it believes that the work is done:
+# Checks that ralph runs itself when the agent says it is done:
 # verify:
 #   - make test
 
@@ -42,10 +42,10 @@ max_iterations: 30
 _PROMPT = """\
 # Task
 
-Say here what you want. The agent reads this text afresh in every iteration and remembers nothing of the last one,
-so keep the state of the work in files (a task list such as TODO.md, and commits).
+Describe what you want here. The agent reads this text at the start of every iteration and remembers nothing from the
+last one, so keep the state of the work in files (a task list such as TODO.md, and commits).
 
-1. Look at the repository and at TODO.md. Choose the most important open task.
+1. Look at the repository and at TODO.md. Pick the most important open task.
 2. Do that one task, with tests. Run the tests.
 3. Tick it off in TODO.md and commit.
 
@@ -57,10 +57,10 @@ When every task is done and all tests pass, and only then, end your answer with 
 
 @click.command("init", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--from-existing", is_flag=True, help="Write the ralph.yml that says what the files of another convention say here."
+    "--from-existing", is_flag=True, help="Create a ralph.yml with the settings of another convention's files here."
 )
 def init_command(from_existing: bool) -> None:
-    """Write a small ralph.yml and PROMPT.md here. Files that exist stay as they are."""
+    """Create a small ralph.yml and PROMPT.md. Existing files are never overwritten."""
     workdir = working_directory(None)
     if from_existing:
         _from_existing(workdir)

@@ -27,14 +27,16 @@ if TYPE_CHECKING:
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _BATCH = 500
-_cwd = click.option("--cwd", envvar="RALPH_CWD", metavar="DIR", help="Where the run was, if it was not here.")
+_cwd = click.option(
+    "--cwd", envvar="RALPH_CWD", metavar="DIR", help="Directory to look in. [default: the current directory]"
+)
 
 
 @click.command("runs", context_settings=_HELP)
-@click.option("--json", "as_json", is_flag=True, help="One run a line, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one run per line.")
 @_cwd
 def runs_command(as_json: bool, cwd: str | None) -> None:
-    """List the runs of this directory, oldest first."""
+    """List the runs in this directory, oldest first."""
 
     state = reader.find_state(working_directory(cwd))
     runs = reader.list_runs(state)
@@ -92,15 +94,18 @@ def _since(started: object) -> float:
 
 @click.command("show", context_settings=_HELP)
 @click.argument("run", required=False)
-@click.option("--iteration", "-n", type=int, metavar="N", help="Only this iteration.")
-@click.option("--raw", is_flag=True, help="What the agent printed on stdout, byte for byte.")
-@click.option("--stderr", "raw_stderr", is_flag=True, help="With --raw: its stderr instead.")
-@click.option("--json", "as_json", is_flag=True, help="The events, one a line.")
+@click.option("--iteration", "-n", type=int, metavar="N", help="Show only this iteration.")
+@click.option("--raw", is_flag=True, help="Print the agent's stdout, byte for byte.")
+@click.option("--stderr", "raw_stderr", is_flag=True, help="With --raw, print its stderr instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON, one per line.")
 @_cwd
 def show_command(
     run: str | None, iteration: int | None, raw: bool, raw_stderr: bool, as_json: bool, cwd: str | None
 ) -> None:
-    """Show a run as the screen showed it: the newest, or RUN (its id or the beginning of it)."""
+    """Show a run as it appeared on the screen.
+
+    RUN is the id of a run or the beginning of it; without it, the latest run is shown.
+    """
     if raw and as_json:
         raise UsageError("--raw and --json cannot be given together")
     state = reader.find_state(working_directory(cwd))
@@ -139,20 +144,23 @@ def _show_raw(paths: RunPaths, iteration: int | None, name: str) -> None:
 
 @click.command("tail", context_settings=_HELP)
 @click.argument("run", required=False)
-@click.option("-f", "--follow", is_flag=True, help="Go on showing what comes, until the run ends.")
+@click.option("-f", "--follow", is_flag=True, help="Keep showing new events until the run ends.")
 @click.option(
     "-n",
     "--lines",
     "count",
     type=click.IntRange(min=0),
     default=20,
-    show_default=True,
-    help="How many events to begin with.",
+    metavar="N",
+    help="Number of events to start with. [default: 20]",
 )
-@click.option("--json", "as_json", is_flag=True, help="The events, one a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON, one per line.")
 @_cwd
 def tail_command(run: str | None, follow: bool, count: int, as_json: bool, cwd: str | None) -> None:
-    """Show the end of a run: the newest, or RUN."""
+    """Show the last events of a run.
+
+    RUN is the id of a run or the beginning of it; without it, the latest run is shown.
+    """
     from collections import deque
 
     state = reader.find_state(working_directory(cwd))

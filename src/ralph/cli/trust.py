@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 @click.command("trust", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-c", "--config", "config_file", metavar="FILE", help="This ralph.yml, instead of the nearest one.")
-@click.option("--dry-run", is_flag=True, help="Only show it.")
-@click.option("--list", "show_all", is_flag=True, help="Show every directory in which something is trusted.")
-@click.option("--remove", is_flag=True, help="Forget what was said of this directory, or of DIRECTORY.")
+@click.option("-c", "--config", "config_file", metavar="FILE", help="Use this ralph.yml instead of the nearest one.")
+@click.option("--dry-run", is_flag=True, help="Show what would be allowed, without allowing it.")
+@click.option("--list", "show_all", is_flag=True, help="List every directory in which you allowed something.")
+@click.option("--remove", is_flag=True, help="Withdraw the approval for this directory, or for DIRECTORY.")
 @click.argument("directory", required=False)
 def trust_command(
     config_file: str | None, dry_run: bool, show_all: bool, remove: bool, directory: str | None
 ) -> int | None:
-    """Show which commands and scripts of this repository `ralph run` would execute, and allow them as they are now.
+    """Allow this repository's own commands and scripts to run.
 
-    When one of them changes, ralph asks again. What you type yourself, set in the environment or keep in your own
-    ~/.config/ralph/ralph.yml needs no such word.
+    Shows what `ralph run` would execute, and allows it as it is now. If any of it changes, ralph asks again. What you
+    type yourself, set in the environment or keep in your own ~/.config/ralph/ralph.yml needs no approval.
     """
     from ralph.cli.run import working_directory
 
