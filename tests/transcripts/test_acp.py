@@ -95,6 +95,16 @@ def test_a_failed_call_shows_its_raw_output() -> None:
     assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.FAIL]
 
 
+def test_a_call_starts_and_ends_once_whatever_is_reported() -> None:
+    found = events(
+        update("tool_call_update", toolCallId="c", title="ls", status="completed"),
+        update("tool_call", toolCallId="c", title="ls"),
+        update("tool_call_update", toolCallId="c", status="failed"),
+    )
+    assert [e.tool.name for e in found if isinstance(e, ToolStart)] == ["ls"]
+    assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.OK]
+
+
 @pytest.mark.parametrize("reason", ["max_tokens", "max_turn_requests", "refusal", "cancelled"])
 def test_any_stop_reason_but_end_turn_is_a_failure(reason: str) -> None:
     assert [m["ok"] for m in metas(end(reason)) if m["kind"] == "result"] == [False]

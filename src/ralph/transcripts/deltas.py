@@ -48,7 +48,7 @@ class DeltaLines:
             return []
         return [Text(self._tag, text)]
 
-    def add(self, fragment: str, events: list[TranscriptEvent]) -> None:
+    def add(self, fragment: str, events: list[TranscriptEvent]) -> None:  # only for second readers
         events += self.feed(fragment)
 
     def flush(self) -> list[TranscriptEvent]:

@@ -64,11 +64,6 @@ class Streamed:
         self._finished: deque[str] = deque(maxlen=_MOST_BLOCKS)  # blocks whose full copy has not come yet
         self.said = Said()
 
-    @property
-    def parts(self) -> bool:
-        """Whether a block is coming in fragments."""
-        return self._block.tell() > 0
-
     def fragment(self, text: str) -> list[TranscriptEvent]:
         """Add a fragment to the current block. Return the lines that it completes."""
         self._block.write(text)
@@ -78,9 +73,9 @@ class Streamed:
 
     def stop(self) -> list[TranscriptEvent]:
         """End the current block, if there is one."""
-        if not self.parts:
-            return []
         text = self._take_block()
+        if not text:
+            return []
         self.said.add(text)
         self._finished.append(text)
         while len(self._finished) > 1 and sum(map(len, self._finished)) > deltas.MAX_HELD:
@@ -106,15 +101,10 @@ class Streamed:
             events.append(Text(self._tag, text))
         return events
 
-    def add(self, text: str, events: list[TranscriptEvent]) -> None:
-        events += self.fragment(text)
-
-    def add_full(self, text: str, events: list[TranscriptEvent]) -> None:
-        events += self.full(text)
-
     def _take_block(self) -> str:
         text = self._block.getvalue()
-        self._block = StringIO()
+        if text:
+            self._block = StringIO()
         return text
 
     def _is_copy(self, text: str) -> bool:
