@@ -76,8 +76,8 @@ def test_if_there_is_none_each_is_named_with_a_link_and_the_reason(tools: Path) 
     for spec in detect._order(()):
         (line,) = [x for x in text.splitlines() if x.split()[:1] == [spec.name]]
         assert spec.link in line
-    assert "turned off" in next(x for x in text.splitlines() if x.split()[0] == "gemini")
-    assert "does not answer to --version" in next(x for x in text.splitlines() if x.split()[0] == "codex")
+    assert "disabled" in next(x for x in text.splitlines() if x.split()[0] == "gemini")
+    assert "codex --version failed" in next(x for x in text.splitlines() if x.split()[0] == "codex")
 
 
 def test_one_that_was_asked_for_must_be_there(tools: Path) -> None:

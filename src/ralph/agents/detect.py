@@ -1,4 +1,4 @@
-"""What is installed, and in which version."""
+"""Finds installed agents and their versions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from ralph.agents.spec import AgentSpec
 
-#: Node programs take a second to say their version on a busy machine.
+#: On a busy machine, Node programs need a second to print their version.
 PROBE_TIMEOUT = 10.0
 
 
 class Installed(msgspec.Struct, frozen=True):
-    """An agent that is there."""
+    """An installed agent."""
 
     spec: AgentSpec
     program: str
@@ -34,31 +34,28 @@ class Installed(msgspec.Struct, frozen=True):
 
 
 def locate(spec: AgentSpec, path: str | None = None) -> str | None:
-    """The agent's program, if it is in PATH; of one that is part of ralph, what runs ralph."""
-    return next((found for c in spec.commands if (found := _program(c, path))), None)
-
-
-def _program(command: str, path: str | None) -> str | None:
-    return registry.python() if command == PYTHON else shutil.which(command, path=path)
+    """Return the agent's program if it is in PATH. For an agent that is part of ralph, return ralph's Python."""
+    programs = (registry.python() if name == PYTHON else shutil.which(name, path=path) for name in spec.commands)
+    return next(filter(None, programs), None)
 
 
 def probe(spec: AgentSpec, program: str) -> tuple[bool, str | None]:
-    """Whether it answers when asked for its version, and the version if it can be read."""
+    """Run the version command. Return whether it succeeded, and the version if it can be read."""
     if not spec.version.args:
         return True, None
-    code, text = _ask(program, spec.version.args, _stamp(program))
+    code, text = _run(program, spec.version.args, _modified(program))
     found = re.search(spec.version.pattern, text)
     return code == 0, found.group(1) if found else None
 
 
 def help_text(program: str, args: tuple[str, ...]) -> str:
-    """What the program says about its flags; some say it on stderr."""
-    return _ask(program, args, _stamp(program))[1]
+    """Return the program's help. Some programs print it on stderr."""
+    return _run(program, args, _modified(program))[1]
 
 
 @cache
-def _ask(program: str, args: tuple[str, ...], _stamp: int) -> tuple[int | None, str]:
-    """Once for each question: some take a second to answer."""
+def _run(program: str, args: tuple[str, ...], _modified: int) -> tuple[int | None, str]:
+    """Return the exit code and the output. Cached, because some programs take a second."""
     try:
         done = subprocess.run(
             [program, *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_TIMEOUT, check=False
@@ -68,8 +65,8 @@ def _ask(program: str, args: tuple[str, ...], _stamp: int) -> tuple[int | None, 
     return done.returncode, (done.stdout + b"\n" + done.stderr).decode("utf-8", "replace")
 
 
-def _stamp(program: str) -> int:
-    """So that a program that was replaced is asked again."""
+def _modified(program: str) -> int:
+    """Return the modification time, so that a program that was replaced runs again."""
     try:
         return os.stat(program).st_mtime_ns  # noqa: PTH116 - the name may be a bare one
     except OSError:
@@ -77,13 +74,14 @@ def _stamp(program: str) -> int:
 
 
 def explicit(name: str, workdir: Path | None = None) -> Installed:
-    """The agent that was asked for; it must be there."""
+    """Return the requested agent. Raises UsageError if it is not installed."""
     spec = registry.get(name, workdir)
     program = locate(spec)
     if program is None:
+        commands = " or ".join(f"'{command}'" for command in spec.commands)
         raise UsageError(
-            f"agent '{name}' ({spec.title}) was asked for, but {_either(spec.commands)} was not found in PATH.\n"
-            f"  To get it: {_how_to_get(spec)}"
+            f"agent '{name}' ({spec.title}) was asked for, but {commands} was not found in PATH.\n"
+            f"  To install it: {_how_to_install(spec)}"
         )
     return Installed(spec, program, probe(spec, program)[1])
 
@@ -93,12 +91,11 @@ def auto(
     priority: Iterable[str] = (),
     find: Callable[[AgentSpec], str | None] = locate,
 ) -> Installed:
-    """The first agent, in order, that is enabled, installed and answers."""
-    order = _order(priority)
+    """Return the first agent that is enabled, installed and works."""
     looked = []
-    for spec in order:
+    for spec in _order(priority):
         if not enabled.get(spec.name, True):
-            looked.append((spec, "turned off in the configuration"))
+            looked.append((spec, "disabled in the configuration"))
             continue
         program = find(spec)
         if program is None:
@@ -107,25 +104,20 @@ def auto(
         works, version = probe(spec, program)
         if works:
             return Installed(spec, program, version)
-        looked.append((spec, f"{program} does not answer to {' '.join(spec.version.args)}"))
-    lines = [f"  {s.name:<10} {_how_to_get(s)}" + (f" ({why})" if why else "") for s, why in looked]
+        looked.append((spec, f"{program} {' '.join(spec.version.args)} failed"))
+    lines = [f"  {s.name:<10} {_how_to_install(s)}" + (f" ({why})" if why else "") for s, why in looked]
     raise UsageError(
-        "no agent was found in PATH. These were looked for; install one of them:\n"
+        "no agent was found in PATH. Install one of these:\n"
         + "\n".join(lines)
-        + "\nOr name any other program: ralph run --agent-cmd 'COMMAND'. To see how it works first: ralph demo"
+        + "\nOr use any other program: ralph run --agent-cmd 'COMMAND'. To see how ralph works first: ralph demo"
     )
 
 
 def _order(priority: Iterable[str]) -> list[AgentSpec]:
+    detectable = (spec for spec in registry.all_specs() if spec.detect is not None)
     named = [registry.get(name) for name in priority]
-    if named:
-        return named
-    return sorted((s for s in registry.all_specs() if s.detect is not None), key=lambda s: (s.detect or 0, s.name))
+    return named or sorted(detectable, key=lambda spec: (spec.detect or 0, spec.name))
 
 
-def _how_to_get(spec: AgentSpec) -> str:
+def _how_to_install(spec: AgentSpec) -> str:
     return " · ".join(filter(None, (spec.install, spec.link)))
-
-
-def _either(commands: tuple[str, ...]) -> str:
-    return " or ".join(f"'{c}'" for c in commands)
