@@ -121,7 +121,7 @@ def test_errors_are_classified() -> None:
     assert (found["class"], found["message"]) == ("rate_limited", "Internal error: 429 Too Many Requests")
 
 
-def test_unknown_messages_are_reported_whole_and_unexpected_types_cost_one_field() -> None:
+def test_unknown_messages_are_reported_and_unexpected_types_cost_one_field() -> None:
     new = update("something_new", x=1)
     method = {"jsonrpc": "2.0", "id": 5, "method": "fs/read_text_file", "params": []}
     unknown = [m["line"] for m in metas(new, method) if m["kind"] == "unknown"]

@@ -92,7 +92,9 @@ def test_a_missing_key_is_named_and_a_quoted_key_is_masked(serve: Serve) -> None
         ({}, "Slow down", None),
     ],
 )
-def test_a_limit_says_how_long_to_wait(serve: Serve, headers: dict[str, str], message: str, expected: float | None) -> None:
+def test_a_limit_says_how_long_to_wait(
+    serve: Serve, headers: dict[str, str], message: str, expected: float | None
+) -> None:
     heard = ask(serve(refusal("429 Too Many Requests", openai_error(message), **headers)).url)
     assert failed(heard)[0] == "rate_limited"
     assert heard.metas("rate_limit")[0].get("retry_after") == expected
@@ -117,7 +119,9 @@ def test_a_limit_says_when_it_ends(serve: Serve) -> None:
         ({"error": "out of memory"}, "failed"),
     ],
 )
-def test_an_error_instead_of_an_answer_or_in_the_middle_of_one_is_reported(serve: Serve, error: object, expected: str) -> None:
+def test_an_error_instead_of_an_answer_or_in_the_middle_of_one_is_reported(
+    serve: Serve, error: object, expected: str
+) -> None:
     heard = ask(serve([head(), delta(content="I beg"), event(error), DONE]).url)
     assert (heard.said(), failed(heard)[0]) == ("I beg", expected)
     data = msgspec.json.encode(error)
@@ -140,7 +144,9 @@ WHOLE = delta(content="words\nof ") + delta(content="the model 日本") + delta(
     ],
 )
 @pytest.mark.parametrize("chunked", [False, True])
-def test_an_incomplete_answer_is_a_failure_but_its_text_is_kept(serve: Serve, cut: int, said: str, chunked: bool) -> None:
+def test_an_incomplete_answer_is_a_failure_but_its_text_is_kept(
+    serve: Serve, cut: int, said: str, chunked: bool
+) -> None:
     data = WHOLE[:cut]
     body = [head(Transfer_Encoding="chunked"), b"%x\r\n%s" % (len(WHOLE), data)] if chunked else [head(), data]
     heard = ask(serve(body).url)
@@ -201,7 +207,9 @@ def test_the_answer_of_a_server_that_stops_reading_the_request_is_reported(serve
         (openai_error("This model does not support streaming: set stream to false"), [None]),
     ],
 )
-def test_a_server_that_rejects_an_option_is_asked_without_it(serve: Serve, complaint: object, expected: list[object]) -> None:
+def test_a_server_that_rejects_an_option_is_asked_without_it(
+    serve: Serve, complaint: object, expected: list[object]
+) -> None:
     server = serve(
         refusal("422 Unprocessable Entity", complaint), [head(), delta(content="words"), delta("stop"), DONE]
     )
