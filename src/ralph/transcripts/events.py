@@ -111,6 +111,8 @@ _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[TranscriptEvent] = msgspec.json.Decoder(TranscriptEvent)
 _any_decoder = msgspec.json.Decoder()
 _SURROGATE = re.compile("[\ud800-\udfff]")
+#: How much of an event is written if it is nested too deeply.
+_DEEPEST = 50
 
 
 class EventError(ValueError):
@@ -123,7 +125,7 @@ def encode(event: TranscriptEvent) -> bytes:
         return _encoder.encode(event)
     except (UnicodeEncodeError, RecursionError):
         # A lone surrogate, which UTF-8 cannot hold, or a value that was decoded where the stack had more room.
-        return _encoder.encode(_pruned(event))
+        return _encoder.encode(replace_surrogates(event, _DEEPEST))
 
 
 def encode_lines(events: list[TranscriptEvent]) -> bytes:
@@ -172,30 +174,19 @@ def _finite(digits: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _pruned(value: Any, depth: int = 50) -> Any:
-    """Return the value without lone surrogates and without what is nested deeper than `depth`."""
+def replace_surrogates(value: Any, depth: int = -1) -> Any:
+    """Return the value without lone surrogates and, unless it is negative, without what is nested below `depth`."""
     match value:
-        case dict() | list() if not depth:
+        case dict() | list() if depth == 0:
             return "…"
-        case str():
-            return replace_surrogates(value)
-        case dict():
-            return {replace_surrogates(k): _pruned(v, depth - 1) for k, v in value.items()}
-        case list():
-            return [_pruned(v, depth - 1) for v in value]
-        case msgspec.Struct():
-            return type(value)(*(_pruned(getattr(value, name), depth - 1) for name in value.__struct_fields__))
-        case _:
-            return value
-
-
-def replace_surrogates(value: Any) -> Any:
-    match value:
         case str():
             return _SURROGATE.sub("\ufffd", value)
         case dict():
-            return {replace_surrogates(k): replace_surrogates(v) for k, v in value.items()}
+            return {replace_surrogates(k): replace_surrogates(v, depth - 1) for k, v in value.items()}
         case list():
-            return [replace_surrogates(v) for v in value]
+            return [replace_surrogates(v, depth - 1) for v in value]
+        case msgspec.Struct():
+            fields = (getattr(value, name) for name in value.__struct_fields__)
+            return type(value)(*(replace_surrogates(field, depth - 1) for field in fields))
         case _:
             return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -28,9 +27,12 @@ class Recent(dict[K, V], Generic[K, V]):
     def __setitem__(self, key: K, value: V) -> None:
         super().__setitem__(key, value)
         if len(self) > KEPT:
-            for old in list(islice(self, len(self) - KEPT // 2)):
+            for old in self._oldest_first()[: len(self) - KEPT // 2]:
                 del self[old]
                 self._forgotten += 1
+
+    def _oldest_first(self) -> list[K]:
+        return list(self)
 
     def setdefault(self, key: K, default: V) -> V:
         if key not in self:
@@ -50,32 +52,20 @@ class RecentKeys(Recent[K, None]):
         self.pop(key, None)
 
 
-class RecentCalls(dict[str, str | None]):
+class RecentCalls(Recent[str, str | None]):
     """Tool calls by id: the tool's name while a call is open, None once it has ended.
 
-    Calls that ended are forgotten before open ones. Add calls with `begin` only; `calls[call] = None` ends one.
+    Calls that ended are forgotten before open ones. `calls[call] = None` ends a call.
     """
 
-    __slots__ = ("_forgotten",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._forgotten = 0
-
-    @property
-    def added(self) -> int:
-        """How many calls there ever were."""
-        return self._forgotten + len(self)
+    __slots__ = ()
 
     def begin(self, call: str, name: str) -> None:
         self[call] = name
-        if len(self) > KEPT:
-            ended = [one for one, open_name in self.items() if open_name is None]
-            still_open = [one for one, open_name in self.items() if open_name is not None]
-            for old in [*ended, *still_open][: len(self) - KEPT // 2]:
-                del self[old]
-                self._forgotten += 1
 
     def oldest(self) -> str | None:
         """Return the oldest open call."""
         return next((call for call, name in self.items() if name is not None), None)
+
+    def _oldest_first(self) -> list[str]:
+        return sorted(self, key=lambda call: self[call] is not None)
