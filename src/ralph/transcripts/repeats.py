@@ -12,7 +12,7 @@ from ralph.transcripts.events import Tag, Text
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
 
-#: A copy is recognised by this many of the latest characters, so that memory does not grow with a run.
+#: A copy is recognised by about this many of the latest characters, so that memory does not grow with a run.
 _KEPT = 1 << 20
 #: A message has few blocks. If full copies never come, the oldest blocks are forgotten.
 _MOST_BLOCKS = 256
@@ -28,9 +28,9 @@ class Said:
 
     def add(self, text: str) -> None:
         self._texts.append(text)
-        self._size += len(text)
+        self._size += len(text) + deltas.FRAGMENT
         while self._size > _KEPT and len(self._texts) > 1:
-            self._size -= len(self._texts.popleft())
+            self._size -= len(self._texts.popleft()) + deltas.FRAGMENT
             self._dropped = True
 
     def knows(self, text: str) -> bool:
