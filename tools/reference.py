@@ -1,4 +1,4 @@
-"""Generate docs/reference/commands.md and configuration.md from the program: reference.py [--check]
+"""Generate docs/reference/commands.md, configuration.md and the table of rooms: reference.py [--check]
 
 With --check, write nothing and exit with 1 if a page is out of date.
 """
@@ -15,7 +15,10 @@ from ralph.cli.group import ralph
 from ralph.config.durations import format_duration
 from ralph.config.settings import FIELDS, OPTIONS, default, is_duration
 
-REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
+sys.path.insert(0, str(Path(__file__).parent))
+from rooms import ROOMS
+
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 def commands() -> str:
@@ -69,15 +72,39 @@ def _default(name: str) -> str:
     return f"`{value}`"
 
 
+def architecture(page: str) -> str:
+    """The page with a fresh table of rooms: which there are, and what each really imports."""
+    import grimp
+
+    graph = grimp.build_graph("ralph", cache_dir=None)
+    used: dict[str, set[str]] = {room: set() for room in ROOMS}
+    for module in graph.modules:
+        for imported in graph.find_modules_directly_imported_by(module):
+            here, there = (f"{name}.".split(".")[1] for name in (module, imported))
+            if here in ROOMS and there in ROOMS and here != there:
+                used[here].add(there)
+    rows = ["| Room | Subject | Imports |", "|---|---|---|"]
+    for room, subject in ROOMS.items():
+        names = ", ".join(f"`{name}`" for name in ROOMS if name in used[room])
+        rows.append(f"| `{room}` | {subject} | {names or '–'} |")
+    before, _, rest = page.partition("<!-- rooms -->")
+    _, _, after = rest.partition("<!-- end of rooms -->")
+    return f"{before}<!-- rooms -->\n{chr(10).join(rows)}\n<!-- end of rooms -->{after}"
+
+
 def main() -> int:
+    explained = DOCS / "explanation" / "architecture.md"
+    pages = {
+        DOCS / "reference" / "commands.md": commands(),
+        DOCS / "reference" / "configuration.md": configuration(),
+        explained: architecture(explained.read_text()),
+    }
     stale = []
-    for name, text in (("commands.md", commands()), ("configuration.md", configuration())):
-        path = REFERENCE / name
-        if "--check" in sys.argv:
-            if not path.exists() or path.read_text() != text:
-                stale.append(name)
-        else:
+    for path, text in pages.items():
+        if "--check" not in sys.argv:
             path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            stale.append(path.name)
     if stale:
         print(f"out of date: {', '.join(stale)}; run `make docs`")
     return bool(stale)

@@ -232,7 +232,7 @@ def workdir_moved(at: Place) -> None:
 def journal_deleted(at: Place) -> None:
     agent = "import subprocess\nsay('here'); subprocess.run(['git', 'clean', '-qfdx'], check=True)"
     at.see(at.run(at.agent(agent), "3").ended())
-    at.told("it is there again")
+    at.told("it was restored")
     runs = list((at.repo / ".ralph" / "runs").glob("*"))
     at.prove("nothing lost", len(runs) == 1 and len(list(runs[0].glob("iterations/*/stdout.raw"))) == 3)
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from processes import eventually, nothing_left_behind
-from ralph.dialects.as_claude.flags import Asked, Format, parse
-from ralph.dialects.as_claude.writer import ClaudeWriter, usage
+from ralph.as_claude.flags import Asked, Format, parse
+from ralph.as_claude.writer import ClaudeWriter, usage
 from ralph.errors import UsageError
 from ralph.transcripts.events import (
     Tag,
@@ -182,7 +182,7 @@ def test_a_wrong_sandbox_is_refused(
     [
         (writes(*TRANSCRIPT, code=7), 7, "exited with code 7"),
         (writes({"type": "turn.failed", "error": {"message": BROKE}}), 1, BROKE),
-        ("exit 0", 1, "without a word"),
+        ("exit 0", 1, "without an answer"),
         ("echo 'no such flag' >&2; exit 2", 2, "exited with code 2"),
         ("kill -9 $$", 137, "SIGKILL"),
     ],

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Start = Callable[..., Going]
 
 MARK = "<promise>COMPLETE</promise>"
-TOLD = "it is there again"
+TOLD = "it was restored"
 SECOND = "[ $RALPH_ITERATION = 2 ] &&"
 #: The stash needs a name for its author.
 GIT = "git -c user.name=a -c user.email=a@b.c"

@@ -54,7 +54,7 @@ def test_from_an_empty_folder_to_a_verified_end(ralph: Ralph, tmp_path: Path) ->
     assert [e["commits"] for e in ends] == [1, 1, 1, 1, 1]
     assert {e["outcome"] for e in ends} == {"ok"}
     assert sum(e["tools"]["fail"] for e in ends) == 1
-    assert "verification fails" in done.stdout
+    assert "but a check fails" in done.stdout
     assert metas(folder, "parse_error") == []
     (end,) = metas(folder, "run_end")
     assert (end["end"], end["iterations"]) == ("complete", 5)

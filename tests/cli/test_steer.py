@@ -87,7 +87,7 @@ def test_a_note_that_came_too_late_for_the_last_iteration_is_no_completion(
     go(repo, 1, 2)
     assert (run.ended()[0], run.outcomes) == (0, ["ok", "ok"])
     assert "one more thing" in run.prompt(2)
-    assert "a note came in the meantime" in run.metas("iteration_end")[0]["next"]
+    assert "a new note has arrived" in run.metas("iteration_end")[0]["next"]
 
 
 def test_one_that_nobody_has_read_is_told_at_the_end(ralph: Ralph, start: Start, repo: Path) -> None:
@@ -97,7 +97,7 @@ def test_one_that_nobody_has_read_is_told_at_the_end(ralph: Ralph, start: Start,
     go(repo, 1)
     code, out = run.ended()
     assert code == 2
-    assert "no iteration that worked has read this note: too late" in out
+    assert "no successful iteration has read this note: too late" in out
 
 
 def test_they_outlive_a_killed_ralph_and_are_read_when_the_run_goes_on(ralph: Ralph, start: Start, repo: Path) -> None:

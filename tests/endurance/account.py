@@ -107,7 +107,7 @@ def _difference(said: list[int], numbers: list[int]) -> str:
 
 def is_cut(end: dict[str, Any]) -> bool:
     """Whether the agent was ended by what was done to ralph."""
-    return end["outcome"] == "interrupted" or "ralph was ended" in end["why"] or "keeper" in end["why"]
+    return end["outcome"] == "interrupted" or "ralph died" in end["why"] or "keeper" in end["why"]
 
 
 def _iteration(journal: Journal, end: dict[str, Any], entry: Entry | None) -> list[str]:

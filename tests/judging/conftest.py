@@ -1,4 +1,4 @@
-"""Whole runs, as the tests of the loop make them."""
+"""Whole runs, with the fixtures of the loop's tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run costs, and how that is known."""
+"""What a run costs, and where that number comes from."""
 
 from __future__ import annotations
 
@@ -43,28 +43,26 @@ def test_what_the_agent_reports_wins_over_the_table() -> None:
     assert (cost.usd, cost.source, cost.partly) == (0.5, CostFrom.REPORTED, False)
 
 
-def test_without_a_price_it_is_unknown_not_nothing() -> None:
+def test_without_a_price_the_cost_is_unknown_not_0() -> None:
     cost = Cost(lambda _: None)
     cost.add(TOKENS)
     assert (cost.usd, cost.source, cost.partly) == (None, None, True)
     assert Cost(None).usd is None
 
 
-def test_iterations_are_counted_by_how_their_cost_is_known() -> None:
+def test_iterations_are_counted_by_the_source_of_their_cost() -> None:
     costs = RunCosts()
     assert costs.describe(None, 0) == "unknown"
     for add in (Usage(cost_usd=1.0), TOKENS, None):
         cost = Cost(lambda _: 2.0)
         if add is not None:
             cost.add(add)
-        costs.add(cost)
+        costs = costs.plus(cost)
     assert costs.facts(3.0) == {"usd": 3.0, "reported": 1, "by_prices": 1, "unknown": 1}
-    assert (
-        costs.describe(3.0, 3) == "$3.0000 (reported by the agent and by price table; not known in 1 of 3 iterations)"
-    )
+    assert costs.describe(3.0, 3) == "$3.0000 (reported by the agent and by price table; unknown in 1 of 3 iterations)"
 
 
-def test_a_run_says_that_its_cost_is_by_the_table(run_rtf1: Callable[..., Ran], table: Path) -> None:
+def test_a_run_says_that_its_cost_comes_from_the_table(run_rtf1: Callable[..., Ran], table: Path) -> None:
     ran = run_rtf1(f"{used('one')}\n{DONE}", env={"RALPH_PRICES": str(table)})
     assert ran.end["cost"] == {"usd": 1.0, "reported": 0, "by_prices": 1, "unknown": 0}
     assert ran.end["summary"]["Cost"] == "$1.0000 (by price table)"
@@ -72,7 +70,7 @@ def test_a_run_says_that_its_cost_is_by_the_table(run_rtf1: Callable[..., Ran], 
     assert (iteration["usage"]["cost_usd"], iteration["cost_from"]) == (1.0, "prices")
 
 
-def test_the_agents_own_number_is_said_to_be_that(run_rtf1: Callable[..., Ran], table: Path) -> None:
+def test_a_run_says_that_its_cost_was_reported(run_rtf1: Callable[..., Ran], table: Path) -> None:
     ran = run_rtf1(f"{used('one', cost_usd=0.5)}\n{DONE}", env={"RALPH_PRICES": str(table)})
     assert ran.end["summary"]["Cost"] == "$0.5000 (reported by the agent)"
     assert ran.iterations[0]["cost_from"] == "reported"
@@ -81,7 +79,7 @@ def test_the_agents_own_number_is_said_to_be_that(run_rtf1: Callable[..., Ran], 
 def test_two_models_have_two_prices(run_rtf1: Callable[..., Ran], table: Path) -> None:
     table.write_text(table.read_text() + "[two]\ninput = 2\noutput = 2\n")
     ran = run_rtf1(f"{used('one')}\n{used('two')}\n{used('three')}\n{DONE}", env={"RALPH_PRICES": str(table)})
-    assert ran.end["summary"]["Cost"] == "$3.0000 (by price table; not known in 1 of 1 iterations)"
+    assert ran.end["summary"]["Cost"] == "$3.0000 (by price table; unknown in 1 of 1 iteration)"
 
 
 def test_the_session_may_name_the_model(run_rtf1: Callable[..., Ran], table: Path) -> None:
@@ -99,19 +97,19 @@ def test_without_a_price_the_run_says_unknown(run_rtf1: Callable[..., Ran]) -> N
     assert "no price is known for one" in notice
 
 
-def test_a_limit_holds_by_the_table_between_iterations(run_rtf1: Callable[..., Ran], table: Path) -> None:
+def test_a_cost_limit_by_the_table_holds_between_iterations(run_rtf1: Callable[..., Ran], table: Path) -> None:
     ran = run_rtf1(used("one"), "--max-cost", "1.5", env={"RALPH_PRICES": str(table)})
     assert (ran.code, len(ran.iterations)) == (2, 2)
     assert "the cost has reached $2" in ran.end["reason"]
 
 
-def test_a_limit_holds_by_the_table_within_an_iteration(run_rtf1: Callable[..., Ran], table: Path) -> None:
+def test_a_cost_limit_by_the_table_holds_within_an_iteration(run_rtf1: Callable[..., Ran], table: Path) -> None:
     ran = run_rtf1(f"{used('one')}\nsleep 60", "--max-cost", "0.5", env={"RALPH_PRICES": str(table)}, timeout=30)
     assert (ran.code, len(ran.iterations)) == (2, 1)
     assert "the cost has reached $1" in ran.end["reason"]
 
 
-def test_plain_output_is_told_before_the_start(run: Callable[..., Ran]) -> None:
+def test_a_cost_limit_with_plain_output_warns_before_the_start(run: Callable[..., Ran]) -> None:
     ran = run("echo LOOP_COMPLETE", "--max-cost", "1")
     notices = [n["text"] for n in ran.metas("notice") if "--max-cost" in n["text"]]
     assert len(notices) == 1

@@ -1,4 +1,4 @@
-"""What an iteration amounted to: structure and exit status, nothing else."""
+"""The outcome of an iteration, from structure and exit status alone."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def outcome(*events: TranscriptEvent, kind: EndKind = EndKind.EXITED, status: in
         (EndKind.LOST, Outcome.CRASHED),
     ],
 )
-def test_how_it_ended_decides_before_what_it_said(kind: EndKind, expected: Outcome) -> None:
+def test_the_end_of_the_process_comes_before_what_the_agent_reports(kind: EndKind, expected: Outcome) -> None:
     found = verdict(DONE, meta.result(ok=True), kind=kind, status=None)
     assert (found.outcome, found.completed, found.why) == (expected, False, "how it ended")
 
 
-def test_silence_while_it_was_retrying_is_what_it_retried() -> None:
+def test_silence_during_a_retry_has_the_outcome_of_the_retried_error() -> None:
     found = verdict(meta.retry("429", ErrorClass.RATE_LIMITED), kind=EndKind.IDLE, status=-15)
     assert found.outcome is Outcome.RATE_LIMITED
     assert "how it ended" in found.why
@@ -58,33 +58,33 @@ def test_exit_status() -> None:
 @pytest.mark.parametrize(
     "said", [(), (Text(Tag.AI, "  \n "),), (Text(Tag.SYS, "a warning"),), (Text(Tag.THINK, "hm"),)]
 )
-def test_without_a_word_or_a_tool_it_is_empty(said: tuple[TranscriptEvent, ...]) -> None:
+def test_without_words_and_tools_an_iteration_is_empty(said: tuple[TranscriptEvent, ...]) -> None:
     assert outcome(*said) is Outcome.EMPTY
 
 
-def test_one_that_only_used_tools_is_not_empty() -> None:
+def test_an_iteration_that_only_used_tools_is_not_empty() -> None:
     assert outcome(ToolStart(ToolCall("1", "sh"))) is Outcome.OK
 
 
 @pytest.mark.parametrize("error", list(ErrorClass))
 @pytest.mark.parametrize("status", [0, 1])
-def test_what_the_cli_says_went_wrong_is_the_outcome(error: ErrorClass, status: int) -> None:
+def test_the_error_that_the_cli_reports_is_the_outcome(error: ErrorClass, status: int) -> None:
     found = verdict(WORDS, meta.error("because", error), status=status)
     assert (found.outcome.value, found.why) == (error.value, "because")
 
 
-def test_a_signal_is_a_crash_unless_the_cli_knew_better() -> None:
+def test_a_signal_is_a_crash_unless_the_cli_reports_more() -> None:
     assert outcome(WORDS, meta.error("something", ErrorClass.FAILED), status=-9) is Outcome.CRASHED
     assert outcome(WORDS, meta.error("log in", ErrorClass.AUTH), status=-9) is Outcome.AUTH
 
 
-def test_an_error_class_nobody_knows_is_a_failure() -> None:
+def test_an_unknown_error_class_is_a_failure() -> None:
     event = meta.error("because")
     event.meta["class"] = "moon phase"
     assert outcome(WORDS, event) is Outcome.FAILED
 
 
-def test_errors_that_are_history_do_not_count() -> None:
+def test_errors_that_are_not_fatal_do_not_count() -> None:
     assert outcome(WORDS, meta.error("x", ErrorClass.AUTH, fatal=False)) is Outcome.OK
     assert outcome(WORDS, meta.retry("x")) is Outcome.OK
     assert outcome(WORDS, meta.error("x", ErrorClass.AUTH), meta.result(ok=True)) is Outcome.OK
@@ -101,7 +101,7 @@ def test_a_bad_result_takes_its_class_from_itself_or_from_the_error_before() -> 
     assert outcome(WORDS, meta.error("x", ErrorClass.AUTH), meta.result(ok=False)) is Outcome.AUTH
 
 
-def test_one_that_had_to_be_ended_after_a_good_last_word_is_a_success() -> None:
+def test_an_agent_that_lingers_after_a_good_result_is_a_success() -> None:
     found = verdict(DONE, meta.result(ok=True), kind=EndKind.LINGERED, status=-15)
     assert (found.outcome, found.completed) == (Outcome.OK, True)
 

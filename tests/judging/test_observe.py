@@ -1,4 +1,4 @@
-"""What the events of an iteration add up to."""
+"""The summary of an iteration's events."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_tools_are_counted_by_how_they_ended() -> None:
     assert (seen.tool_ms, list(seen.open_tools)) == (15, ["3", "4"])
 
 
-def test_usage_adds_up_and_what_nobody_gave_stays_unknown() -> None:
+def test_usage_adds_up_and_unknown_stays_unknown() -> None:
     seen = observe(
         UsageEvent(Usage(prompt_tokens=10, completion_tokens=1, cost_usd=0.5, model="a")),
         UsageEvent(Usage(prompt_tokens=20, cached_tokens=7)),
@@ -77,7 +77,7 @@ def test_totals_given_and_computed_add_up() -> None:
     assert known_total(add_usage(both, Usage(prompt_tokens=3))) == 15
 
 
-def test_the_session_is_the_last_one_that_was_named() -> None:
+def test_the_last_session_id_counts() -> None:
     assert observe(meta.session("a"), meta.session("b")).session_id == "b"
     assert observe(Meta({"kind": "session", "session_id": 5})).session_id is None
 
@@ -91,7 +91,7 @@ def test_a_rate_limit_keeps_its_time() -> None:
     assert observe(Meta({"kind": "rate_limit", "resets_at": "soon"})).resets_at is None
 
 
-def test_a_tool_between_two_messages_parts_them() -> None:
+def test_a_tool_separates_two_messages() -> None:
     mark = Text(Tag.AI, "<promise>COMPLETE</promise>")
     tool = (ToolStart(ToolCall("1", "sh")), ToolOutput(ToolRef("1"), "x"), ToolEnd(ToolResult("1", ToolStatus.OK)))
     later = Text(Tag.AI, "one more thing")
@@ -101,11 +101,11 @@ def test_a_tool_between_two_messages_parts_them() -> None:
 
 
 @pytest.mark.parametrize("kind", ["session", "error", "result", "rate_limit", "parse_error", "unknown", None, 5])
-def test_meta_events_without_the_fields_they_should_have_do_no_harm(kind: object) -> None:
+def test_meta_events_without_their_fields_do_no_harm(kind: object) -> None:
     observe(Meta({"kind": kind}))
 
 
-def test_a_message_without_end_does_not_fill_the_memory() -> None:
+def test_an_endless_message_does_not_fill_the_memory() -> None:
     seen = Observation(Markers())
     for _ in range(2000):
         seen.feed([Text(Tag.AI, "word " * 200), ToolOutput(ToolRef("1"), "x" * 1000)])
@@ -115,28 +115,28 @@ def test_a_message_without_end_does_not_fill_the_memory() -> None:
     assert size < 50_000
 
 
-def test_what_a_resumed_session_told_before_is_not_counted_again() -> None:
+def test_the_earlier_usage_of_a_resumed_session_is_not_counted_again() -> None:
     seen = Observation(Markers(), before=Usage(prompt_tokens=2600, completion_tokens=165, cached_tokens=1024))
     seen.feed([UsageEvent(Usage(prompt_tokens=5200, completion_tokens=330, cached_tokens=2048, model="m"))])
     assert seen.usage == Usage(
         prompt_tokens=2600, completion_tokens=165, total_tokens=2765, cached_tokens=1024, model="m"
     )
-    assert seen.told.prompt_tokens == 5200
+    assert seen.reported.prompt_tokens == 5200
 
 
-def test_a_resumed_session_that_tells_less_than_before_told_only_its_own() -> None:
+def test_a_resumed_session_that_reports_less_than_before_reports_only_new_usage() -> None:
     seen = Observation(Markers(), before=Usage(prompt_tokens=2600, completion_tokens=165))
     seen.feed([UsageEvent(Usage(prompt_tokens=1200, completion_tokens=105))])
     assert seen.usage.prompt_tokens == 1200
 
 
-def test_the_answer_is_the_same_however_its_words_come_in_pieces() -> None:
+def test_the_answer_is_the_same_however_its_words_are_split() -> None:
     whole = observe(Text(Tag.AI, "I cannot do it"))
     pieces = observe(Text(Tag.AI, "I cannot"), Text(Tag.THINK, "hm"), Text(Tag.AI, " do it"))
     assert whole.answer == pieces.answer is not None
 
 
-def test_the_answer_is_what_was_said_after_the_last_tool() -> None:
+def test_the_answer_is_what_follows_the_last_tool() -> None:
     tool = ToolStart(ToolCall("1", "ls"))
     direct = observe(Text(Tag.AI, "done"))
     after = observe(Text(Tag.AI, "let me see"), tool, Text(Tag.AI, "done"))
@@ -163,12 +163,12 @@ EVENTS = st.one_of(
 
 
 @given(st.lists(EVENTS, max_size=12))
-def test_events_one_by_one_and_all_at_once_come_to_the_same(events: list[TranscriptEvent]) -> None:
+def test_events_one_by_one_and_all_at_once_give_the_same_result(events: list[TranscriptEvent]) -> None:
     single, together = Observation(Markers()), Observation(Markers())
     for event in events:
         single.feed([event])
     together.feed(events)
-    for name in ("spoke", "answer", "last_words", "plan", "tools"):
+    for name in ("spoke", "answer", "plan", "tools"):
         assert getattr(single, name) == getattr(together, name), name
     for structured in (True, False):
         assert (

@@ -1,4 +1,4 @@
-"""Tokens to dollars: by an explicit table, or not at all."""
+"""Tokens to dollars: by a price table, or not at all."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def test_cached_tokens_without_a_price_cost_as_much_as_others() -> None:
 
 
 @pytest.mark.parametrize("usage", [Usage(), Usage(total_tokens=9), Usage(prompt_tokens=9), Usage(completion_tokens=9)])
-def test_half_of_the_tokens_is_no_price(usage: Usage) -> None:
+def test_half_of_the_counts_give_no_price(usage: Usage) -> None:
     assert PRICE.of(usage) is None
     assert Prices((("*", PRICE),)).cost(usage, "x") is None
 
 
-def test_the_first_pattern_that_fits_counts() -> None:
+def test_the_first_matching_pattern_counts() -> None:
     table = Prices((("claude-sonnet-4-5", Price(1, 0)), ("claude-*", Price(2, 0)), ("gpt-5.?", Price(3, 0))))
     usage = Usage(prompt_tokens=1_000_000, completion_tokens=0)
     assert table.cost(usage, "claude-sonnet-4-5") == 1
@@ -51,12 +51,12 @@ def test_the_first_pattern_that_fits_counts() -> None:
     assert table.cost(usage, None) is None
 
 
-def test_a_file(tmp_path: Path) -> None:
+def test_a_price_file_is_read(tmp_path: Path) -> None:
     path = write(tmp_path / "p.toml", '["gpt-*"]\ninput = 1\noutput = 10.5\ncached = 0.1\n')
     assert prices.load(path).rows == (("gpt-*", Price(1.0, 10.5, 0.1)),)
 
 
-def test_all_that_is_wrong_with_a_file_is_told(tmp_path: Path) -> None:
+def test_all_mistakes_in_a_file_are_reported(tmp_path: Path) -> None:
     path = write(
         tmp_path / "p.toml",
         'flat = 3\n[a]\ninput = "1"\noutptu = 1\n[b]\ninput = -1\noutput = 0\n[gpt-5.1]\ninput = 1\noutput = 1\n',
@@ -71,7 +71,7 @@ def test_all_that_is_wrong_with_a_file_is_told(tmp_path: Path) -> None:
         "there is no key 'a: outptu' (did you mean 'output'?)",
         "'a: output' is missing",
         "b: input",
-        "[gpt-5.1]: put a name with dots into quotes",
+        "[gpt-5.1]: put a name that contains dots in quotes",
     ):
         assert part in text
 
@@ -79,7 +79,7 @@ def test_all_that_is_wrong_with_a_file_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "part"), [(b"[x\n", "not valid TOML"), (b"\xff", "not UTF-8"), (None, "No such file")]
 )
-def test_a_file_that_is_none(tmp_path: Path, content: bytes | None, part: str) -> None:
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path, content: bytes | None, part: str) -> None:
     path = tmp_path / "p.toml"
     if content is not None:
         path.write_bytes(content)
@@ -122,7 +122,7 @@ def test_without_any_table_nothing_is_known() -> None:
     assert Prices((("x", PRICE),)).knows("x")
 
 
-def test_the_table_in_the_how_to_is_a_good_one(tmp_path: Path) -> None:
+def test_the_table_in_the_how_to_guide_is_valid(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs" / "how-to" / "know-the-cost.md").read_text()
     (example,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     table = prices.load(write(tmp_path / "p.toml", example))

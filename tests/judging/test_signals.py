@@ -163,7 +163,7 @@ def test_a_long_line_that_ends_with_the_marker_does_not_complete(structured: boo
     assert claim("x" * 500 + " " * gap + MARK, structured=structured) is Signal.NONE
 
 
-def test_the_reason_says_what_was_seen_and_where() -> None:
+def test_the_reason_says_what_was_printed_and_where() -> None:
     message = FinalMessage(Markers())
     message.feed(f"I will not print {MARK} yet")
     why = message.claim(structured=True).why
@@ -177,7 +177,7 @@ def test_the_reason_names_the_marker_that_was_printed() -> None:
     assert message.claim(structured=False).why == "the agent printed LOOP_COMPLETE as the last line of its output"
 
 
-def test_the_reason_names_what_was_waited_for() -> None:
+def test_the_reason_names_the_expected_markers() -> None:
     assert "LOOP_COMPLETE" in FinalMessage(Markers()).claim(structured=True).why
 
 

@@ -55,7 +55,7 @@ class Ran:
 
     @property
     def end(self) -> dict[str, Any]:
-        """The last one: a run that is gone on with ends again."""
+        """The last end: a resumed run has several."""
         ends = self.metas("run_end")
         assert len(ends) <= 1 + len(self.metas("run_resume"))
         return ends[-1]
@@ -72,7 +72,7 @@ def mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.fixture
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """A script outside of the repository, as a command for `--agent-cmd`; $RALPH_ITERATION counts."""
+    """A script outside the repository, as a command for `--agent-cmd`; it can read $RALPH_ITERATION."""
 
     def make(*script: str) -> str:
         path = tmp_path_factory.mktemp("agent") / "agent.sh"

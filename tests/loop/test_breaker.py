@@ -1,4 +1,4 @@
-"""Stuck, and only when it is so."""
+"""When a run is stuck, and when it is not."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def test_a_change_is_progress_and_so_is_a_commit_alone(change: Changes) -> None:
     assert feed(*rounds, no_progress=3).state is State.CLOSED
 
 
-def test_0_is_never() -> None:
+def test_0_disables_a_limit() -> None:
     rounds = [seen(n, answer="same") for n in range(1, 100)]
     assert feed(*rounds, no_progress=0, same_error=0, same_answer=0).state is State.CLOSED
 
 
-def test_failures_alone_are_left_to_max_failures_unless_that_is_off() -> None:
+def test_failures_alone_are_left_to_max_failures_unless_it_is_disabled() -> None:
     rounds = [seen(n, NOTHING, Outcome.FAILED, why=f"{'x' * n}") for n in range(1, 5)]
     assert feed(*rounds, no_progress=4, failures=10).state is State.CLOSED
     assert feed(*rounds, no_progress=4, failures=0).state is State.OPEN
@@ -68,7 +68,7 @@ def test_different_errors_are_not_the_same() -> None:
     assert feed(*rounds, same_error=3).state is State.CLOSED
 
 
-def test_a_deadline_that_ends_hard_work_is_not_an_error_of_it() -> None:
+def test_a_deadline_after_changed_files_is_not_an_error() -> None:
     rounds = [seen(n, LOG, Outcome.TIMEOUT_WALL) for n in range(1, 9)]
     assert feed(*rounds, same_error=3).state is State.CLOSED
     rounds = [seen(n, NOTHING, Outcome.TIMEOUT_WALL) for n in range(1, 9)]
@@ -80,14 +80,14 @@ def test_the_same_answer_with_the_same_files_is_stuck() -> None:
     assert breaker.why.startswith("the same answer in 3 iterations in a row (since iteration 1)")
 
 
-def test_a_terse_agent_that_gets_work_done_is_not() -> None:
+def test_a_terse_agent_that_gets_work_done_is_not_stuck() -> None:
     commits = [seen(n, COMMIT, answer="Done.") for n in range(1, 50)]
     files = [seen(n, Changes([f"part{n}.py"], 0, True), answer="Done.") for n in range(1, 50)]
     assert feed(*commits).state is State.CLOSED
     assert feed(*files).state is State.CLOSED
 
 
-def test_half_open_closes_on_progress_and_opens_again_without() -> None:
+def test_a_half_open_breaker_closes_on_progress_and_opens_again_without() -> None:
     breaker = feed(*(seen(n) for n in (1, 2)), no_progress=2).cooled_down()
     assert breaker.state is State.HALF_OPEN
     assert breaker.after(seen(3, COMMIT), Thresholds(no_progress=2)) == Breaker()
@@ -98,11 +98,11 @@ def test_half_open_closes_on_progress_and_opens_again_without() -> None:
     assert (failed.state, failed.why) == (State.OPEN, breaker.why)
 
 
-def test_only_an_open_one_cools_down() -> None:
+def test_only_an_open_breaker_cools_down() -> None:
     assert Breaker().cooled_down() == Breaker()
 
 
-def test_it_survives_the_journal() -> None:
+def test_a_breaker_survives_the_journal() -> None:
     breaker = feed(*(seen(n, LOG, answer="I cannot") for n in (1, 2, 3)), same_answer=3)
     assert msgspec.convert(msgspec.to_builtins(breaker), Breaker) == breaker
     assert msgspec.to_builtins(Breaker()) == {}

@@ -22,7 +22,7 @@ def test_the_wait_ends_when_the_oldest_call_is_an_hour_old() -> None:
     wait = made(3, 600, 20, 10).wait(NOW)
     assert wait is not None
     assert (wait.seconds, wait.until) == (3000, NOW + 3000)
-    assert "all 3 calls of an hour" in wait.why
+    assert "limit of 3 calls an hour" in wait.why
     assert made(3, 600, 20, 10).wait(NOW + 3000) is None
 
 
@@ -37,12 +37,12 @@ def test_the_hour_slides() -> None:
     assert wait.seconds == 1799
 
 
-def test_0_is_no_limit_and_keeps_nothing() -> None:
+def test_0_disables_the_limit_and_keeps_nothing() -> None:
     calls = made(0, *range(100))
     assert (calls.wait(NOW), calls.times) == (None, ())
 
 
-def test_it_does_not_grow() -> None:
+def test_old_calls_are_dropped() -> None:
     calls = Calls(5)
     for n in range(1000):
         calls = calls.called(NOW + n * 700)

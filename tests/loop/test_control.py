@@ -1,4 +1,4 @@
-"""What requests of other terminals do to a run: decisions, with real files and a real switch."""
+"""What requests from other terminals do to a run, with real files and a real switch."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
 
 
-class Desk:
-    """A control with all that it talks to."""
+class Requested:
+    """A control with everything it talks to."""
 
     def __init__(self, root: Path, switch: StopSwitch) -> None:
         self.switch = switch
         self.requests = Requests(RunPaths(root))
         self.events: list[dict[str, Any]] = []
-        self.held: list[float] = []
-        self.control = Control(self.requests, switch, self.emit, lambda _: None, self.held.append, "ralph resume")
+        self.pauses: list[float] = []
+        self.control = Control(self.requests, switch, self.emit, lambda _: None, self.pauses.append, "ralph resume")
 
     def emit(self, events: list[TranscriptEvent]) -> None:
         self.events += [event.meta for event in events if isinstance(event, Meta)]
@@ -42,9 +42,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def requested(tmp_path: Path) -> Iterator[Requested]:
     with StopSwitch(Requests(RunPaths(tmp_path)).make()) as switch:
-        yield Desk(tmp_path, switch)
+        yield Requested(tmp_path, switch)
 
 
 def verdict(outcome: Outcome) -> Verdict:
@@ -62,122 +62,122 @@ def verdict(outcome: Outcome) -> Verdict:
         (Stop.AT_ONCE, True, True),
     ],
 )
-def test_a_stop_waits_for_an_iteration_only(asked: Stop | None, working: bool, now: bool) -> None:
+def test_a_stop_waits_only_for_a_running_iteration(asked: Stop | None, working: bool, now: bool) -> None:
     assert ends_now(asked, working=working) is now
 
 
-def test_a_prompt_without_notes_is_as_it_was() -> None:
+def test_notes_come_before_the_prompt() -> None:
     assert with_notes([], "do it\n") == "do it\n"
     notes = [Note("1", "  first\n"), Note("2", "second\nline")]
     assert with_notes(notes, "do it\n") == "<user-notes>\nfirst\n\nsecond\nline\n</user-notes>\n\ndo it\n"
 
 
-def test_notes_that_nobody_saw_are_against_completion() -> None:
+def test_unread_notes_prevent_completion() -> None:
     assert unread([]) is None
-    assert "a note came" in str(unread([Note("1", "x")]))
-    assert "2 notes came" in str(unread([Note("1", "x"), Note("2", "y")]))
+    assert "a new note has arrived" in str(unread([Note("1", "x")]))
+    assert "2 new notes have arrived" in str(unread([Note("1", "x"), Note("2", "y")]))
 
 
-def test_a_stop_after_the_iteration_does_not_undo_what_was_decided(desk: Desk) -> None:
-    desk.control.begin("prompt")
-    desk.requests.ask_stop(now=False)
-    desk.control.look()
-    assert desk.switch.kind is None
+def test_a_stop_after_the_iteration_does_not_undo_what_was_decided(requested: Requested) -> None:
+    requested.control.begin("prompt")
+    requested.requests.ask_stop(now=False)
+    requested.control.look()
+    assert requested.switch.kind is None
     complete = Step(End.COMPLETE, "done")
-    assert desk.control.finish(complete) == complete
-    assert desk.control.finish(Step(None, "going on")).end is End.STOPPED
+    assert requested.control.finish(complete) == complete
+    assert requested.control.finish(Step(None, "continuing")).end is End.STOPPED
 
 
-def test_from_then_on_it_is_due_at_once(desk: Desk) -> None:
-    desk.control.begin("prompt")
-    desk.control.finish(Step(None, "going on"))
-    desk.requests.ask_stop(now=False)
-    desk.control.look()
-    assert (desk.switch.kind, desk.switch.urgent) == (StopKind.STOPPED, False)
+def test_between_iterations_a_stop_is_due_at_once(requested: Requested) -> None:
+    requested.control.begin("prompt")
+    requested.control.finish(Step(None, "continuing"))
+    requested.requests.ask_stop(now=False)
+    requested.control.look()
+    assert (requested.switch.kind, requested.switch.urgent) == (StopKind.STOPPED, False)
 
 
-def test_now_and_at_once(desk: Desk) -> None:
-    desk.control.begin("prompt")
-    desk.requests.ask_stop(now=True)
-    desk.control.look()
-    assert (desk.switch.kind, desk.switch.urgent) == (StopKind.STOPPED, False)
-    desk.requests.ask_stop(now=True)
-    desk.control.look()
-    assert (desk.switch.kind, desk.switch.urgent) == (StopKind.STOPPED, True)
+def test_a_second_stop_now_is_urgent(requested: Requested) -> None:
+    requested.control.begin("prompt")
+    requested.requests.ask_stop(now=True)
+    requested.control.look()
+    assert (requested.switch.kind, requested.switch.urgent) == (StopKind.STOPPED, False)
+    requested.requests.ask_stop(now=True)
+    requested.control.look()
+    assert (requested.switch.kind, requested.switch.urgent) == (StopKind.STOPPED, True)
 
 
-def test_only_a_pause_that_is_now_interrupts_the_agent(desk: Desk) -> None:
-    desk.control.begin("prompt")
-    desk.requests.ask_pause(now=False)
-    desk.control.look()
-    assert desk.control.interruption() is None
-    desk.requests.ask_pause(now=True)
-    desk.control.look()
-    assert desk.control.interruption() == PAUSED
+def test_only_pause_now_interrupts_the_agent(requested: Requested) -> None:
+    requested.control.begin("prompt")
+    requested.requests.ask_pause(now=False)
+    requested.control.look()
+    assert requested.control.interruption() is None
+    requested.requests.ask_pause(now=True)
+    requested.control.look()
+    assert requested.control.interruption() == PAUSED
 
 
-def test_a_pause_lasts_until_it_is_ended_from_outside_and_is_measured(desk: Desk) -> None:
-    desk.requests.ask_pause(now=False)
-    timer = threading.Timer(0.3, desk.requests.end_pause)
+def test_a_pause_lasts_until_resume_and_is_measured(requested: Requested) -> None:
+    requested.requests.ask_pause(now=False)
+    timer = threading.Timer(0.3, requested.requests.end_pause)
     timer.start()
     began = time.monotonic()
-    assert desk.control.wait(0) is False
+    assert requested.control.wait(0) is False
     timer.join()
     assert 0.25 < time.monotonic() - began < 5
-    assert desk.states("pause") == ["paused", "resumed"]
-    assert desk.held == [pytest.approx(desk.control.paused)]
-    assert desk.control.paused >= 0.25
+    assert requested.states("pause") == ["paused", "resumed"]
+    assert requested.pauses == [pytest.approx(requested.control.paused)]
+    assert requested.control.paused >= 0.25
 
 
-def test_a_pause_within_a_wait_does_not_make_it_shorter(desk: Desk) -> None:
+def test_a_pause_within_a_wait_does_not_make_it_shorter(requested: Requested) -> None:
     timers = [
-        threading.Timer(0.1, lambda: desk.requests.ask_pause(now=False)),
-        threading.Timer(0.3, desk.requests.end_pause),
+        threading.Timer(0.1, lambda: requested.requests.ask_pause(now=False)),
+        threading.Timer(0.3, requested.requests.end_pause),
     ]
     for timer in timers:
         timer.start()
     began = time.monotonic()
-    assert desk.control.wait(0.8) is False
+    assert requested.control.wait(0.8) is False
     assert time.monotonic() - began >= 0.8
     for timer in timers:
         timer.join()
-    assert desk.states("pause") == ["paused", "resumed"]
+    assert requested.states("pause") == ["paused", "resumed"]
 
 
-def test_a_stop_ends_a_pause(desk: Desk) -> None:
-    desk.requests.ask_pause(now=False)
-    timer = threading.Timer(0.1, lambda: desk.requests.ask_stop(now=False))
+def test_a_stop_ends_a_pause(requested: Requested) -> None:
+    requested.requests.ask_pause(now=False)
+    timer = threading.Timer(0.1, lambda: requested.requests.ask_stop(now=False))
     timer.start()
-    assert desk.control.wait(60) is True
+    assert requested.control.wait(60) is True
     timer.join()
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
-def test_only_an_iteration_that_worked_consumes_notes(desk: Desk, outcome: Outcome) -> None:
-    desk.requests.add_note("words")
-    assert "words" in desk.control.begin("prompt")
-    desk.control.finish(Step(None, ""))
-    desk.control.consumed(verdict(outcome))
+def test_only_a_successful_iteration_consumes_notes(requested: Requested, outcome: Outcome) -> None:
+    requested.requests.add_note("words")
+    assert "words" in requested.control.begin("prompt")
+    requested.control.finish(Step(None, ""))
+    requested.control.consumed(verdict(outcome))
     worked = outcome is Outcome.OK
-    assert ("words" in desk.control.begin("prompt")) is not worked
-    assert desk.states("steer") == (["arrived", "read"] if worked else ["arrived"])
-    assert desk.control.left() == ([] if worked else ["words"])
+    assert ("words" in requested.control.begin("prompt")) is not worked
+    assert requested.states("steer") == (["arrived", "read"] if worked else ["arrived"])
+    assert requested.control.unread_notes() == ([] if worked else ["words"])
 
 
-def test_a_note_that_came_later_is_not_consumed_with_the_others(desk: Desk) -> None:
-    desk.requests.add_note("first")
-    desk.control.begin("prompt")
-    desk.requests.add_note("second")
-    assert desk.control.unread() is not None
-    desk.control.finish(Step(None, ""))
-    desk.control.consumed(verdict(Outcome.OK))
-    assert [note.text for note in desk.requests.notes()] == ["second"]
+def test_a_note_that_arrives_later_is_not_consumed(requested: Requested) -> None:
+    requested.requests.add_note("first")
+    requested.control.begin("prompt")
+    requested.requests.add_note("second")
+    assert requested.control.unread() is not None
+    requested.control.finish(Step(None, ""))
+    requested.control.consumed(verdict(Outcome.OK))
+    assert [note.text for note in requested.requests.notes()] == ["second"]
 
 
-def test_a_note_that_was_dropped_while_it_was_worked_on_is_not_told_as_read(desk: Desk) -> None:
-    desk.requests.add_note("first")
-    desk.control.begin("prompt")
-    desk.requests.drop([note.name for note in desk.requests.notes()])
-    desk.control.finish(Step(None, ""))
-    desk.control.consumed(verdict(Outcome.OK))
-    assert desk.states("steer") == ["arrived", "dropped"]
+def test_a_note_that_is_dropped_during_an_iteration_is_not_reported_as_read(requested: Requested) -> None:
+    requested.requests.add_note("first")
+    requested.control.begin("prompt")
+    requested.requests.drop([note.name for note in requested.requests.notes()])
+    requested.control.finish(Step(None, ""))
+    requested.control.consumed(verdict(Outcome.OK))
+    assert requested.states("steer") == ["arrived", "dropped"]

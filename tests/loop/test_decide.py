@@ -48,7 +48,7 @@ def test_the_exit_codes_are_those_of_the_contract() -> None:
     }
 
 
-def test_an_ordinary_iteration_goes_on_and_says_why() -> None:
+def test_after_an_ordinary_iteration_the_run_continues_and_says_why() -> None:
     assert step(facts()) == Step(None, "what was claimed")
 
 
@@ -66,16 +66,16 @@ def test_a_rejected_claim_is_not_done() -> None:
 
 
 def test_confirmations_are_counted() -> None:
-    assert step(facts(signal=Signal.COMPLETE), 2) == Step(None, "said to be complete 1 of 2 times in a row")
+    assert step(facts(signal=Signal.COMPLETE), 2) == Step(None, "the agent said it is done 1 of 2 times in a row")
     assert step(facts(signal=Signal.COMPLETE, claims_in_a_row=2), 2).end is End.COMPLETE
 
 
-def test_replan_ends() -> None:
+def test_replan_ends_the_run() -> None:
     assert step(facts(signal=Signal.REPLAN)).end is End.REPLAN
 
 
 @pytest.mark.parametrize("outcome", [Outcome.AUTH, Outcome.QUOTA, Outcome.PERMISSION_DENIED, Outcome.QUESTION])
-def test_a_person_is_needed_at_once_and_told_what_to_do(outcome: Outcome) -> None:
+def test_a_run_that_needs_a_person_ends_at_once_with_advice(outcome: Outcome) -> None:
     found = step(facts(outcome))
     assert found.end is End.NEEDS_PERSON
     assert found.reason.startswith("why — ")
@@ -88,13 +88,13 @@ def test_everything_but_ok_is_a_failure(outcome: Outcome) -> None:
     assert is_failure(facts().verdict, "changed what it must not")
 
 
-def test_failures_in_a_row_end_it_and_0_is_no_limit() -> None:
+def test_failures_in_a_row_end_a_run_and_0_disables_the_limit() -> None:
     assert step(facts(Outcome.FAILED, failures_in_a_row=4)).end is None
     assert step(facts(Outcome.FAILED, failures_in_a_row=5)).end is End.FAILED
     assert step(facts(Outcome.FAILED, failures_in_a_row=500), failures=0).end is None
 
 
-def test_iterations_end_it_and_0_is_no_limit() -> None:
+def test_the_iteration_limit_ends_a_run_and_0_disables_it() -> None:
     assert step(facts(iteration=99)).end is None
     assert step(facts(iteration=100)).end is End.LIMIT
     assert step(facts(iteration=10_000), iterations=0).end is None
@@ -123,7 +123,7 @@ def test_an_unknown_cost_reaches_no_limit() -> None:
 @pytest.mark.parametrize(
     ("why", "end"), [("interrupted", End.INTERRUPTED), ("terminated", End.TERMINATED), ("the cost has", End.LIMIT)]
 )
-def test_who_stopped_it_decides_the_end(why: str, end: End) -> None:
+def test_the_reason_of_a_stop_decides_the_end(why: str, end: End) -> None:
     assert step(facts(Outcome.INTERRUPTED, why=why)).end is end
 
 
@@ -136,7 +136,7 @@ def limit(seconds: float, **changes: Any) -> Limit:
     values: dict[str, Any] = {
         "until": NOW + seconds,
         "next_at": NOW + seconds,
-        "told": True,
+        "reported": True,
         "guesses": 0,
         "since": 1,
     }
@@ -149,21 +149,21 @@ def limited(given: Limit, outcome: Outcome = Outcome.RATE_LIMITED, limits: Limit
 
 
 @pytest.mark.parametrize("outcome", [Outcome.RATE_LIMITED, Outcome.QUOTA, Outcome.OVERLOADED, Outcome.FAILED])
-def test_a_limit_is_waited_for(outcome: Outcome) -> None:
+def test_a_run_waits_for_a_limit(outcome: Outcome) -> None:
     found = limited(limit(120), outcome)
     assert found.end is None
     assert found.wait == Wait(120, NOW + 120, f"{outcome}: why")
     assert found.reason.startswith("trying again at ")
 
 
-def test_a_limited_iteration_does_not_use_up_the_iterations_nor_the_failures() -> None:
+def test_a_limited_iteration_counts_neither_as_an_iteration_nor_as_a_failure() -> None:
     given = facts(Outcome.RATE_LIMITED, limit=limit(5), now=NOW, iteration=3, uncounted=1, failures_in_a_row=99)
     assert step(given, iterations=2).end is None
     after = facts(iteration=3, uncounted=1)
     assert (step(after, iterations=2).end, step(after, iterations=3).end) == (End.LIMIT, None)
 
 
-def test_too_long_a_wait_needs_a_person() -> None:
+def test_a_wait_that_is_too_long_needs_a_person() -> None:
     found = limited(limit(3601), longest=3600)
     assert found.end is End.NEEDS_PERSON
     assert "--max-wait" in found.reason
@@ -171,7 +171,7 @@ def test_too_long_a_wait_needs_a_person() -> None:
     assert limited(limit(1e6), longest=0).end is None
 
 
-def test_nobody_waits_past_the_run_time() -> None:
+def test_a_run_does_not_wait_past_its_time_limit() -> None:
     found = limited(limit(60), limits=Limits(runtime=50), elapsed=10.0)
     assert found.end is End.LIMIT
     assert "run time" in found.reason
@@ -181,14 +181,14 @@ def test_nobody_waits_past_the_run_time() -> None:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.RATE_LIMITED, Outcome.QUOTA])
-def test_stop_stops_and_says_when_to_come_back(outcome: Outcome) -> None:
+def test_on_limit_stop_ends_the_run_and_says_when_to_run_again(outcome: Outcome) -> None:
     found = limited(limit(60), outcome, on_limit=OnLimit.STOP)
     assert found.end is End.NEEDS_PERSON
-    assert "it ends at" in found.reason
+    assert "the limit ends at" in found.reason
 
 
-def test_stop_is_about_limits_of_the_account_and_not_about_a_busy_provider() -> None:
-    assert limited(limit(2, told=False, guesses=1), Outcome.OVERLOADED, on_limit=OnLimit.STOP).end is None
+def test_on_limit_stop_is_about_account_limits_not_a_busy_provider() -> None:
+    assert limited(limit(2, reported=False, guesses=1), Outcome.OVERLOADED, on_limit=OnLimit.STOP).end is None
 
 
 def test_another_agent_takes_over_without_a_wait() -> None:
@@ -197,23 +197,23 @@ def test_another_agent_takes_over_without_a_wait() -> None:
     assert "codex takes over" in found.reason
 
 
-def test_a_quota_that_nobody_knows_the_end_of_needs_a_person() -> None:
-    found = limited(limit(math.inf, told=False, guesses=1), Outcome.QUOTA)
+def test_a_quota_without_a_known_end_needs_a_person() -> None:
+    found = limited(limit(math.inf, reported=False, guesses=1), Outcome.QUOTA)
     assert found.end is End.NEEDS_PERSON
     assert "add credit" in found.reason
 
 
-def test_a_limit_that_does_not_end_is_a_failure_with_the_evidence() -> None:
-    assert limited(limit(9, told=False, guesses=10, since=7)).end is None
-    found = limited(limit(9, told=False, guesses=11, since=7))
+def test_a_limit_that_does_not_end_fails_with_the_evidence() -> None:
+    assert limited(limit(9, reported=False, guesses=10, since=7)).end is None
+    found = limited(limit(9, reported=False, guesses=11, since=7))
     assert found.end is End.FAILED
     assert "11 iterations in a row, since iteration 7" in found.reason
     assert "rate_limited: why" in found.reason
-    assert limited(limit(9, told=False, guesses=500), retries=0).end is None
-    assert limited(limit(math.inf, told=False, guesses=11)).end is End.FAILED, "nor is there another agent left"
+    assert limited(limit(9, reported=False, guesses=500), retries=0).end is None
+    assert limited(limit(math.inf, reported=False, guesses=11)).end is End.FAILED, "nor is there another agent left"
 
 
-def test_a_budget_that_is_used_up_is_not_waited_with() -> None:
+def test_a_run_without_budget_does_not_wait() -> None:
     given = facts(Outcome.RATE_LIMITED, limit=limit(5), now=NOW, usage=Usage(cost_usd=3.0))
     assert step(given, cost=2.0).end is End.LIMIT
 
@@ -230,12 +230,12 @@ def test_an_open_breaker_ends_the_run_with_its_evidence() -> None:
     assert "what was claimed" in found.reason
 
 
-def test_being_done_and_the_limits_of_the_run_come_before_stuck() -> None:
+def test_completion_and_limits_come_before_stuck() -> None:
     assert step(facts(signal=Signal.COMPLETE, breaker=OPEN)).end is End.COMPLETE
     assert step(facts(breaker=OPEN, iteration=5), iterations=5).end is End.LIMIT
 
 
-def test_with_auto_reset_it_cools_down() -> None:
+def test_with_auto_reset_a_stuck_run_cools_down() -> None:
     cooling = Policy(thresholds=Thresholds(cooldown=60, auto_reset=True))
     found = decide(facts(breaker=OPEN, now=NOW), cooling)
     assert found.end is None

@@ -19,7 +19,7 @@ def took(wait: Wait, stop: StopSwitch) -> tuple[float, list[float]]:
     return time.monotonic() - began, left
 
 
-def test_it_waits_and_counts_down() -> None:
+def test_a_wait_counts_down() -> None:
     with StopSwitch() as stop:
         seconds, left = took(Wait(1.3, time.time() + 1.3, ""), stop)
     assert seconds >= 1.3
@@ -28,7 +28,7 @@ def test_it_waits_and_counts_down() -> None:
     assert left[0] > 1.2
 
 
-def test_a_signal_ends_it_at_once() -> None:
+def test_a_signal_ends_a_wait() -> None:
     with StopSwitch() as stop:
         timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM))
         timer.start()
@@ -38,8 +38,8 @@ def test_a_signal_ends_it_at_once() -> None:
     assert seconds < 5
 
 
-def test_a_clock_that_jumps_does_not_make_it_longer() -> None:
-    """Set back by a day after the wait was reckoned; or forward, as after a sleep of the computer."""
+def test_a_clock_that_jumps_does_not_make_a_wait_longer() -> None:
+    """It is set back by a day during the wait, or forward, as after the computer slept."""
     with StopSwitch() as stop:
         assert took(Wait(0.2, time.time() + 86400, ""), stop)[0] < 5
         assert took(Wait(86400, time.time() - 1, ""), stop)[0] < 5

@@ -1,4 +1,4 @@
-"""Did anything change? On real repositories."""
+"""What changed, in real repositories."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def commit(where: Path, message: str = "more") -> None:
 
 
 class Watch:
-    """The picture before, and what is different when asked."""
+    """A snapshot, and the changes since."""
 
     def __init__(self, workdir: Path) -> None:
         self.workdir = workdir
@@ -59,7 +59,7 @@ def test_a_commit_counts_with_its_files(repo: Path) -> None:
     assert (changes.changed, changes.files, changes.commits) == (True, ["a.txt", "b.txt"], 2)
 
 
-def test_only_committing_what_was_there_is_progress_without_changed_files(repo: Path) -> None:
+def test_committing_existing_changes_is_progress_without_changed_files(repo: Path) -> None:
     (repo / "a.txt").write_text("1\n")
     (repo / "README.md").write_text("changed before\n")
     watch = Watch(repo)
@@ -68,7 +68,7 @@ def test_only_committing_what_was_there_is_progress_without_changed_files(repo: 
     assert (changes.changed, changes.files, changes.commits) == (True, [], 1)
 
 
-def test_only_staging_is_progress_without_changed_files(repo: Path) -> None:
+def test_staging_is_progress_without_changed_files(repo: Path) -> None:
     (repo / "a.txt").write_text("1\n")
     (repo / "README.md").write_text("changed before\n")
     watch = Watch(repo)
@@ -104,7 +104,7 @@ def test_touching_a_large_file_is_not_progress_and_changing_it_is(repo: Path) ->
     assert watch.changes().files == ["large.bin"]
 
 
-def test_committing_a_large_file_that_was_there_changes_no_file(repo: Path) -> None:
+def test_committing_an_existing_large_file_changes_no_file(repo: Path) -> None:
     (repo / "large.bin").write_bytes(b"x" * (5 << 20))
     watch = Watch(repo)
     commit(repo)
@@ -118,14 +118,14 @@ def test_an_edit_of_a_file_that_was_already_changed(repo: Path) -> None:
     assert watch.changes().files == ["README.md"]
 
 
-def test_taking_back_a_change_is_a_change(repo: Path) -> None:
+def test_undoing_an_earlier_change_is_a_change(repo: Path) -> None:
     (repo / "README.md").write_text("one\n")
     watch = Watch(repo)
     git(repo, "checkout", "-q", "README.md")
     assert watch.changes().files == ["README.md"]
 
 
-def test_making_a_change_and_taking_it_back_is_none(repo: Path) -> None:
+def test_a_change_that_is_undone_again_is_none(repo: Path) -> None:
     watch = Watch(repo)
     (repo / "README.md").write_text("one\n")
     git(repo, "checkout", "-q", "README.md")
@@ -216,7 +216,7 @@ def test_ignored_files_do_not_count(repo: Path) -> None:
     assert not watch.changes().changed
 
 
-def test_our_own_files_do_not_count(repo: Path) -> None:
+def test_ralphs_own_files_do_not_count(repo: Path) -> None:
     watch = Watch(repo)
     (repo / ".ralph" / "runs").mkdir(parents=True)
     (repo / ".ralph" / "runs" / "x").write_text("x")
@@ -260,7 +260,7 @@ def test_a_repository_made_in_the_meantime_does_not_make_every_file_new(tmp_path
     assert (changes.changed, changes.files) == (True, ["new"])
 
 
-def test_with_git_missing_the_files_are_looked_at(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_git_command_files_are_compared(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(repo / "nowhere"))
     watch = Watch(repo)
     assert not watch.changes().changed
@@ -268,7 +268,7 @@ def test_with_git_missing_the_files_are_looked_at(repo: Path, monkeypatch: pytes
     assert watch.changes().files == ["README.md"]
 
 
-def test_in_a_conflict_the_file_is_seen(repo: Path) -> None:
+def test_a_file_in_conflict_is_seen(repo: Path) -> None:
     git(repo, "checkout", "-q", "-b", "side")
     (repo / "README.md").write_text("side\n")
     commit(repo)

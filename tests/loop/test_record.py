@@ -1,4 +1,4 @@
-"""From bytes to disk, to events, to whoever looks."""
+"""From bytes to disk, then to events, then to the journal and the screen."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ralph.agents import adapters as registry
 from ralph.journal.writer import Appender
 from ralph.judging.observe import Observation
+from ralph.judging.output import OutputReader
 from ralph.judging.signals import Markers
 from ralph.loop.limits import Limits
-from ralph.loop.record import Recorder, from_terminal
+from ralph.loop.record import Budget, Recorder
 from ralph.transcripts import meta
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent, encode
 from ralph.transcripts.safe import SafeAdapter
@@ -24,12 +23,19 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    def __init__(self, folder: Path, transcript: str = "plain", *, pty: bool = False) -> None:
+    def __init__(
+        self, folder: Path, transcript: str = "plain", *, pty: bool = False, budget: Budget | None = None
+    ) -> None:
         self.events: list[TranscriptEvent] = []
         self.out, self.err = folder / "out", folder / "err"
-        raw = (Appender(self.out), Appender(self.err))
+        seen = Observation(Markers())
         self.recorder = Recorder(
-            SafeAdapter(registry.create(transcript)), Observation(Markers()), raw, self.events.extend, pty=pty
+            OutputReader(SafeAdapter(registry.create(transcript)), seen, pty=pty),
+            seen,
+            (Appender(self.out), Appender(self.err)),
+            self.events.extend,
+            plain=transcript == "plain",
+            budget=budget,
         )
 
 
@@ -60,7 +66,7 @@ def test_output_that_looks_like_rtf1_is_noticed(tmp_path: Path) -> None:
     assert recording.recorder.looks_like_rtf1
 
 
-def test_finished_is_after_the_agents_own_last_word(tmp_path: Path) -> None:
+def test_an_agent_is_finished_after_its_result(tmp_path: Path) -> None:
     recording = Recording(tmp_path, "rtf1")
     assert not recording.recorder.finished()
     recording.recorder.stdout(b"@@RALPH@@ " + encode(meta.result(ok=True)) + b"\n")
@@ -75,41 +81,13 @@ def test_finished_is_after_the_agents_own_last_word(tmp_path: Path) -> None:
         (meta.error("try again", meta.ErrorClass.OVERLOADED), False),
     ],
 )
-def test_a_login_that_is_asked_for_is_a_last_word(tmp_path: Path, event: TranscriptEvent, finished: bool) -> None:
+def test_an_agent_that_asks_for_a_login_is_finished(tmp_path: Path, event: TranscriptEvent, finished: bool) -> None:
     recording = Recording(tmp_path, "rtf1")
     recording.recorder.stdout(b"@@RALPH@@ " + encode(event) + b"\n")
     assert recording.recorder.finished() is finished
 
 
-@pytest.mark.parametrize(
-    ("line", "shown"),
-    [
-        ("plain", "plain"),
-        ("\x1b[1;31mred\x1b[0m", "red"),
-        ("\x1b[2K\x1b[1Gtext", "text"),
-        ("\x1b]0;title\x07text", "text"),
-        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
-        ("\x1b(Btext\x1b=", "text"),
-        ("\x1b[?25l\x1b[?2004htext", "text"),
-        ("10%\r50%\r100%", "100%"),
-        ("100%\r", "100%"),
-        ("text\r\r", "text"),
-        ("ab\b\bxy", "xy"),
-        ("text\x1b", "text"),
-        ("\x1bPdevice\x1b\\text", "text"),
-        ("", ""),
-    ],
-)
-def test_what_a_terminal_would_show(line: str, shown: str) -> None:
-    assert from_terminal(line) == shown
-
-
-@given(st.text(st.sampled_from("ab\x1b[];0m\r\b\x07\\?Pé ")))
-def test_no_escape_is_left_whatever_comes(line: str) -> None:
-    assert not set(from_terminal(line)) & set("\r\b")
-
-
-def test_on_a_terminal_lines_are_cleaned_and_the_raw_file_is_not(tmp_path: Path) -> None:
+def test_terminal_output_is_cleaned_but_the_raw_file_is_not(tmp_path: Path) -> None:
     recording = Recording(tmp_path, pty=True)
     recording.recorder.stdout(b"\x1b[32mgreen\x1b[0m\r\n")
     recording.recorder.finish()
@@ -117,13 +95,23 @@ def test_on_a_terminal_lines_are_cleaned_and_the_raw_file_is_not(tmp_path: Path)
     assert recording.out.read_bytes() == b"\x1b[32mgreen\x1b[0m\r\n"
 
 
-def test_the_run_time_is_over_to_the_moment_while_a_spent_budget_leaves_room_for_a_last_word(tmp_path: Path) -> None:
-    recorder = Recording(tmp_path, "rtf1").recorder
+def test_the_run_time_limit_ends_an_agent_on_time(tmp_path: Path) -> None:
     now = time.monotonic()
-    recorder.budget = (Limits(runtime=60.0, tokens=100), Usage(total_tokens=10), now - 59)
+    recorder = Recording(tmp_path, budget=Budget(Limits(runtime=60.0), run_started=now - 60)).recorder
+    assert "run time" in str(recorder.stop_reason())
+
+
+def test_a_spent_token_budget_leaves_time_for_a_last_word(tmp_path: Path) -> None:
+    now = time.monotonic()
+    budget = Budget(Limits(runtime=60.0, tokens=100), Usage(total_tokens=10), now - 59)
+    recorder = Recording(tmp_path, "rtf1", budget=budget).recorder
     assert (recorder.stop_reason(), recorder.deadline()) == (None, now + 1)
     recorder.stdout(b"@@RALPH@@ " + encode(UsageEvent(Usage(total_tokens=90))) + b"\n")
     assert recorder.stop_reason() is None
-    assert recorder.deadline() == now + 1  # the run time is over before the spare time of the tokens is
-    recorder.budget = (Limits(runtime=60.0, tokens=100), Usage(total_tokens=10), now - 60)
-    assert "run time" in str(recorder.stop_reason())
+    assert recorder.deadline() == now + 1  # the run time limit comes before the end of that time
+
+
+def test_without_a_limit_nothing_ends_an_agent_but_an_interruption(tmp_path: Path) -> None:
+    recorder = Recording(tmp_path, "rtf1").recorder
+    recorder.stdout(b"@@RALPH@@ " + encode(UsageEvent(Usage(total_tokens=10**9))) + b"\n")
+    assert (recorder.stop_reason(), recorder.deadline()) == (None, None)

@@ -1,4 +1,4 @@
-"""Whose turn it is."""
+"""Which agent runs next."""
 
 from __future__ import annotations
 
@@ -14,37 +14,47 @@ NOW = 1_000_000.0
 def limited(
     rotation: Rotation,
     index: int,
-    told: float | None,
+    reported: float | None,
     now: float = NOW,
     outcome: Outcome = Outcome.RATE_LIMITED,
     **how: int,
 ) -> tuple[Rotation, Limit]:
-    return rotation.limited(
-        index, Patience(retries=3), outcome, told, now, iteration=how.get("iteration", 1), jitter=0.0
+    after = rotation.limited(
+        index, Patience(retries=3), outcome, reported, now, iteration=how.get("iteration", 1), jitter=0.0
     )
+    limit = after.limit(index, now)
+    assert limit is not None
+    return after, limit
 
 
-def test_the_first_free_one_is_chosen_and_hands_back_when_the_limit_is_over() -> None:
+def test_the_first_free_agent_runs_and_the_preferred_one_returns_after_its_limit() -> None:
     rotation = Rotation.of(("claude", "codex"))
     assert rotation.choose(NOW) == 0
     rotation, limit = limited(rotation, 0, NOW + 100)
-    assert (limit.fallback, limit.until, limit.told) == ("codex", NOW + 100, True)
+    assert (limit.fallback, limit.until, limit.reported) == ("codex", NOW + 100, True)
     assert (rotation.choose(NOW), rotation.choose(NOW + 99), rotation.choose(NOW + 100)) == (1, 1, 0)
 
 
-def test_when_all_are_limited_the_one_that_is_free_first_is_waited_for() -> None:
+def test_if_all_are_limited_the_run_waits_for_the_one_that_is_free_soonest() -> None:
     rotation, _ = limited(Rotation.of(("claude", "codex")), 0, NOW + 100)
     rotation, limit = limited(rotation, 1, NOW + 50)
     assert (limit.fallback, limit.next_at) == (None, NOW + 50)
     assert rotation.choose(NOW) == 1
 
 
-def test_one_agent_alone_is_waited_for() -> None:
+def test_an_agent_that_worked_has_no_limit() -> None:
+    rotation = Rotation.of(("claude",))
+    assert rotation.limit(0, NOW) is None
+    rotation, _ = limited(rotation, 0, NOW + 100)
+    assert rotation.worked(0).limit(0, NOW) is None
+
+
+def test_a_run_waits_for_its_only_agent() -> None:
     rotation, limit = limited(Rotation.of(("claude",)), 0, NOW + 100)
     assert (limit.fallback, limit.next_at, rotation.choose(NOW)) == (None, NOW + 100, 0)
 
 
-def test_guesses_are_counted_until_a_time_is_told_or_it_worked() -> None:
+def test_guesses_are_counted_until_a_time_is_reported_or_the_agent_works() -> None:
     rotation = Rotation.of(("claude",))
     for n in (1, 2, 3):
         rotation, limit = limited(rotation, 0, None, iteration=10 + n)

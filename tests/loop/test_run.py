@@ -29,7 +29,7 @@ def test_the_prompt_is_read_again_each_iteration(run: Run) -> None:
     ]
 
 
-def test_a_prompt_that_is_not_utf8_arrives_as_it_is(run: Run, repo: Path) -> None:
+def test_a_prompt_that_is_not_utf8_arrives_unchanged(run: Run, repo: Path) -> None:
     (repo / "PROMPT.md").write_bytes(b"caf\xe9 end\n")
     ran = run("cat > .git/got; echo x", "1")
     assert (repo / ".git" / "got").read_bytes() == b"caf\xe9 end\n"
@@ -42,15 +42,15 @@ def test_a_prompt_of_3_megabytes_arrives(run: Run, repo: Path) -> None:
     assert (repo / ".git" / "got").read_text().strip() == "3000000"
 
 
-def test_a_prompt_that_vanishes_is_given_again_and_it_is_said(run: Run) -> None:
-    """An agent that cleans up deletes what is not in git; that is no reason to end a night's run."""
+def test_a_prompt_that_vanishes_is_used_again_with_a_notice(run: Run) -> None:
+    """An agent that cleans up deletes what git does not track; that must not end a long run."""
     ran = run("rm -f PROMPT.md; echo x", "3")
     assert (ran.code, len(ran.iterations)) == (2, 3)
     assert [ran.prompt(n) for n in (1, 2, 3)] == ["Do the work.\n"] * 3
     assert (ran.out + ran.err).count("PROMPT.md is gone") == 2
 
 
-def test_one_that_is_emptied_ends_the_run_with_a_reason(run: Run) -> None:
+def test_a_prompt_that_becomes_empty_ends_the_run_with_a_reason(run: Run) -> None:
     ran = run(": > PROMPT.md; echo x", "3")
     assert (ran.code, len(ran.iterations)) == (1, 1)
     assert "PROMPT.md is empty" in ran.out + ran.err
@@ -63,14 +63,14 @@ def test_sequence_numbers_have_no_gap_and_iterations_are_right(run: Run) -> None
     assert words == [(1, "a"), (2, "a")]
 
 
-def test_stderr_is_shown_and_kept_and_never_scanned(run: Run) -> None:
+def test_stderr_is_shown_and_kept_but_never_scanned(run: Run) -> None:
     ran = run(f"echo words; echo '{MARK}' >&2", "1")
     assert ran.code == 2
     assert MARK in ran.out
     assert (ran.root / "iterations" / "0001" / "stderr.raw").read_text() == f"{MARK}\n"
 
 
-def test_callouts_appear_only_with_the_events_for_them(run: Run, run_rtf1: Run) -> None:
+def test_callouts_appear_only_if_the_transcript_has_such_events(run: Run, run_rtf1: Run) -> None:
     script = "\n".join(
         [
             rtf1("text", tag="THINK", text="Plan: look first"),
@@ -90,18 +90,18 @@ def test_callouts_appear_only_with_the_events_for_them(run: Run, run_rtf1: Run) 
     assert not any(f"\n{name}" in plain.out for name in ("PLAN", "ACTIONS", "REPORT"))
 
 
-def test_unknown_numbers_are_called_unknown(run: Run) -> None:
+def test_unknown_numbers_are_shown_as_unknown(run: Run) -> None:
     summary = run("echo x", "1").end["summary"]
     assert (summary["Tokens"], summary["Cost"]) == ("unknown", "unknown")
 
 
-def test_what_was_left_behind_is_told(run: Run) -> None:
+def test_processes_that_are_left_behind_are_reported(run: Run) -> None:
     ran = run("(setsid sleep 600 >/dev/null 2>&1 &); echo x", "1")
     # Its name may still be that of the shell it was forked from.
     assert any("left processes behind" in n["text"] for n in ran.metas("notice"))
 
 
-def test_ralph_itself_does_not_collect_descriptors(run: Run, repo: Path) -> None:
+def test_ralph_does_not_leak_descriptors(run: Run, repo: Path) -> None:
     count = "ls /proc/$(grep -o '\"pid\": *[0-9]*' .ralph/latest/run.json | grep -o '[0-9]*')/fd | wc -l"
     run(f"{count} >> .git/counts; echo x", "6", "--verify", "true", "--stuck-after", "0")
     counts = (repo / ".git" / "counts").read_text().split()
@@ -109,7 +109,7 @@ def test_ralph_itself_does_not_collect_descriptors(run: Run, repo: Path) -> None
     assert len(set(counts)) == 1
 
 
-def test_a_reader_that_goes_away_ends_the_run_and_its_agent(repo: Path, agent: Callable[..., str], mark: str) -> None:
+def test_a_closed_output_ends_the_run_and_its_agent(repo: Path, agent: Callable[..., str], mark: str) -> None:
     command = agent("for i in $(seq 100000); do echo line $i; done; sleep 600")
     going = subprocess.Popen(
         [sys.executable, "-m", "ralph", "run", "--agent-cmd", command],
@@ -154,7 +154,7 @@ def test_run_from_outside_with_cwd(ralph: Any, repo: Path, tmp_path_factory: Any
     assert not (elsewhere / ".ralph").exists()
 
 
-def test_files_with_any_name_do_not_disturb_the_summary(run: Run) -> None:
+def test_the_summary_shows_files_with_any_name(run: Run) -> None:
     ran = run("printf x > \"$(printf 'a\\nb\\377')\"; echo x", "1")
     assert ran.code == 2
     assert ran.iterations[0]["files"] == 1

@@ -26,7 +26,7 @@ def test_a_plain_agent_completes_with_its_last_line(run: Run) -> None:
     assert MARK in ran.end["reason"]
 
 
-def test_a_marker_that_is_mentioned_does_not_complete_and_the_run_says_why(run: Run) -> None:
+def test_a_mentioned_marker_does_not_complete_and_the_run_says_why(run: Run) -> None:
     ran = run(f'echo "I will not print {MARK} yet"', "3")
     assert (ran.code, len(ran.iterations)) == (2, 3)
     assert f"the agent mentioned {MARK}, but not" in ran.end["reason"]
@@ -54,7 +54,7 @@ def test_a_marker_that_is_mentioned_does_not_complete_and_the_run_says_why(run: 
     ],
     ids=["think", "sys", "tool", "prompt", "user", "tool_output", "meta", "stderr", "fence", "quote", "broken"],
 )
-def test_a_marker_that_is_not_the_agents_own_word_does_not_complete(run_rtf1: Run, script: str) -> None:
+def test_a_marker_in_other_words_than_the_agents_does_not_complete(run_rtf1: Run, script: str) -> None:
     ran = run_rtf1(f"{ai('working')}\n{script}", "1")
     assert (ran.code, ran.outcomes) == (2, ["ok"])
 
@@ -64,7 +64,7 @@ def test_the_prompt_echoed_by_a_plain_agent_does_not_complete(run: Run, repo: Pa
     assert run("cat", "1").code == 2
 
 
-def test_an_agent_that_echoes_the_prompt_and_then_says_it_itself_completes(run: Run, repo: Path) -> None:
+def test_an_agent_that_echoes_the_prompt_and_then_prints_the_marker_completes(run: Run, repo: Path) -> None:
     (repo / "PROMPT.md").write_text(f"Do it. When all is done, print this line:\n\n{MARK}\n")
     assert run(f"cat; echo '{MARK}'", "1").code == 0
 
@@ -92,7 +92,7 @@ def test_done_in_the_last_allowed_iteration_is_done(run: Run) -> None:
     assert (ran.code, len(ran.iterations)) == (0, 3)
 
 
-def test_done_when_the_last_token_is_spent_is_done(run_rtf1: Run) -> None:
+def test_done_with_the_last_token_is_done(run_rtf1: Run) -> None:
     script = f"{ai(MARK)}\n" + rtf1("usage", usage={"total_tokens": 5000})
     assert run_rtf1(script, "--max-tokens", "100").code == 0
 

@@ -1,4 +1,4 @@
-"""Verification and allowed paths from end to end: a claim of being done is not always believed."""
+"""Checks and allowed paths from end to end: ralph does not accept every claim to be done."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ DONE = "echo '<promise>COMPLETE</promise>'"
 # -- verify
 
 
-def test_a_check_that_holds_lets_the_run_complete(run: Run) -> None:
+def test_a_check_that_passes_lets_the_run_complete(run: Run) -> None:
     ran = run(DONE, "--verify", "test -e README.md")
     assert (ran.code, len(ran.iterations)) == (0, 1)
     assert [(v["baseline"], v["ok"]) for v in ran.metas("verify")] == [(True, True), (False, True)]
 
 
-def test_a_claim_that_fails_verification_goes_on_and_the_next_prompt_says_so(run: Run) -> None:
+def test_after_a_claim_that_fails_a_check_the_run_continues_and_the_next_prompt_says_why(run: Run) -> None:
     """Iteration 1 breaks what the check looks at and claims to be done; iteration 2 repairs it."""
     script = f"if [ $RALPH_ITERATION = 1 ]; then rm README.md; else echo back > README.md; fi; {DONE}"
     ran = run(script, "--verify", "cat README.md || { echo it-is-gone; exit 3; }")
     assert (ran.code, len(ran.iterations)) == (0, 2)
-    assert "verification fails" in ran.iterations[0]["next"]
+    assert "but a check fails" in ran.iterations[0]["next"]
     assert ran.prompt(1) == "Do the work.\n"
     prompt = ran.prompt(2)
     assert prompt.endswith("Do the work.\n")
@@ -44,7 +44,7 @@ def test_a_claim_that_fails_verification_goes_on_and_the_next_prompt_says_so(run
     assert "exited with code 3" in before
 
 
-def test_the_failure_is_told_once(run: Run) -> None:
+def test_a_failed_check_is_in_one_prompt_only(run: Run) -> None:
     script = f"case $RALPH_ITERATION in 1) rm README.md; {DONE};; 2) echo hm;; 3) echo > README.md; {DONE};; esac"
     ran = run(script, "--verify", "test -e README.md")
     assert (ran.code, len(ran.iterations)) == (0, 3)
@@ -57,7 +57,7 @@ def test_checks_are_not_run_without_a_claim(run: Run, repo: Path) -> None:
     assert (repo / ".git" / "checks").read_text() == "x\n", "the baseline alone"
 
 
-def test_a_check_that_failed_before_and_still_fails_does_not_block_and_is_said(run: Run) -> None:
+def test_a_check_that_also_failed_before_does_not_block_and_the_run_says_so(run: Run) -> None:
     ran = run(DONE, "--verify", "test -e never-there")
     assert ran.code == 0
     first, last = ran.metas("verify")
@@ -66,10 +66,10 @@ def test_a_check_that_failed_before_and_still_fails_does_not_block_and_is_said(r
     assert last["note"] in ran.out
 
 
-def test_strict_it_blocks(run: Run) -> None:
+def test_with_verify_strict_it_blocks(run: Run) -> None:
     ran = run(DONE, "2", "--verify", "test -e never-there", "--verify-strict")
     assert (ran.code, len(ran.iterations)) == (2, 2)
-    assert "verification fails" in ran.end["reason"]
+    assert "but a check fails" in ran.end["reason"]
 
 
 def test_every_check_has_its_own_baseline(run: Run) -> None:
@@ -95,7 +95,7 @@ def test_a_check_that_leaves_a_daemon_is_cleaned_up(run: Run, mark: str) -> None
 
 
 def test_a_check_does_not_outlive_the_run(run: Run, mark: str) -> None:
-    """Between the claim and its end the run's time is over: it is not complete, and nothing is left."""
+    """The time limit comes during the check: the run is not complete, and no process is left."""
     check = f"test ! -e .git/claimed || exec -a {mark} sleep 300"
     ran = run(f"touch .git/claimed; {DONE}", "--verify", check, "--max-runtime", "3")
     assert (ran.code, ran.end["end"], len(ran.iterations)) == (2, "limit", 1)
@@ -104,14 +104,14 @@ def test_a_check_does_not_outlive_the_run(run: Run, mark: str) -> None:
     assert not marked(mark)
 
 
-def test_neither_does_one_before_it_begins(run: Run, mark: str) -> None:
+def test_a_check_before_the_run_does_not_outlive_it_either(run: Run, mark: str) -> None:
     ran = run(DONE, "--verify", f"exec -a {mark} sleep 300", "--max-runtime", "1")
     assert (ran.code, ran.end["end"], ran.iterations) == (2, "limit", [])
     assert "run time" in ran.end["reason"]
     assert not marked(mark)
 
 
-def test_a_check_gets_no_stdin_and_a_lot_of_its_output_is_cut_at_its_beginning(run: Run) -> None:
+def test_a_check_gets_no_stdin_and_only_the_end_of_long_output_is_kept(run: Run) -> None:
     ran = run(f"touch more; {DONE}", "1", "--verify", "cat; test ! -e more || { seq 100000; echo the-end; exit 1; }")
     tail = ran.metas("verify")[-1]["tail"]
     assert tail.endswith("99999\n100000\nthe-end")
@@ -127,14 +127,14 @@ def test_a_rejected_claim_does_not_count_as_a_confirmation(run: Run) -> None:
 def test_a_rejected_claim_in_the_last_iteration_is_a_limit_with_the_reason(run: Run) -> None:
     ran = run(f"rm README.md; {DONE}", "1", "--verify", "test -e README.md")
     assert ran.code == 2
-    assert "verification fails" in ran.end["reason"]
+    assert "but a check fails" in ran.end["reason"]
 
 
 # -- allowed paths
 
 
 @pytest.mark.parametrize("commit", ["true", "git add -A; git commit -q -m x"])
-def test_a_change_elsewhere_is_not_accepted_committed_or_not(run: Run, commit: str) -> None:
+def test_a_change_outside_the_allowed_paths_is_rejected_committed_or_not(run: Run, commit: str) -> None:
     ran = run(f"echo x > README.md; mkdir -p src; echo x > src/a; {commit}; {DONE}", "1", "--allowed-paths", "src")
     assert ran.code == 2
     assert "README.md" in ran.end["reason"]
@@ -142,11 +142,11 @@ def test_a_change_elsewhere_is_not_accepted_committed_or_not(run: Run, commit: s
 
 
 @pytest.mark.parametrize("commit", ["true", "git add -A; git commit -q -m x"])
-def test_a_change_inside_is_accepted(run: Run, commit: str) -> None:
+def test_a_change_inside_the_allowed_paths_is_accepted(run: Run, commit: str) -> None:
     assert run(f"mkdir -p src; echo x > src/a; {commit}; {DONE}", "1", "--allowed-paths", "src,*.txt").code == 0
 
 
-def test_what_was_changed_before_the_run_is_nobodys_fault(run: Run, repo: Path) -> None:
+def test_changes_from_before_the_run_do_not_count(run: Run, repo: Path) -> None:
     (repo / "README.md").write_text("the user's own\n")
     assert run(f"git add -A; git commit -q -m x; {DONE}", "1", "--allowed-paths", "src").code == 0
 
@@ -156,14 +156,14 @@ def test_the_next_prompt_names_what_to_undo(run: Run) -> None:
     assert "stray.txt" in ran.prompt(2).removesuffix("Do the work.\n")
 
 
-def test_a_change_of_an_earlier_iteration_that_is_still_there_blocks_completion(run: Run) -> None:
+def test_a_trespass_that_is_not_undone_blocks_completion(run: Run) -> None:
     ran = run(f"if [ $RALPH_ITERATION = 1 ]; then echo x > stray.txt; else {DONE}; fi", "2", "--allowed-paths", "src")
     assert ran.code == 2
     assert "stray.txt" in ran.end["reason"]
 
 
 @pytest.mark.parametrize("commit", ["true", "git add -A; git commit -q -m x"])
-def test_one_that_is_undone_later_does_not(run: Run, commit: str) -> None:
+def test_a_trespass_that_is_undone_later_does_not_block(run: Run, commit: str) -> None:
     script = (
         f"if [ $RALPH_ITERATION = 1 ]; then echo x > README.md; echo x > stray; {commit}; else "
         f"echo hello > README.md; rm stray; {commit}; {DONE}; fi"
@@ -172,7 +172,7 @@ def test_one_that_is_undone_later_does_not(run: Run, commit: str) -> None:
     assert (ran.code, len(ran.iterations)) == (0, 2)
 
 
-def test_from_a_subdirectory_paths_are_seen_from_there(run: Run, repo: Path) -> None:
+def test_paths_are_relative_to_the_working_directory(run: Run, repo: Path) -> None:
     sub = repo / "sub"
     sub.mkdir()
     (sub / "PROMPT.md").write_text("x\n")
@@ -182,13 +182,13 @@ def test_from_a_subdirectory_paths_are_seen_from_there(run: Run, repo: Path) -> 
     assert "../README.md" in ran.end["reason"]
 
 
-def test_without_git_as_well(run: Run, repo: Path) -> None:
+def test_allowed_paths_work_without_git(run: Run, repo: Path) -> None:
     subprocess.run(["rm", "-rf", ".git"], cwd=repo, check=True)
     assert run(f"echo changed > README.md; {DONE}", "1", "--allowed-paths", "src").code == 2
     assert run(f"mkdir -p src; echo x > src/a; {DONE}", "1", "--allowed-paths", "src").code == 0
 
 
-def test_trespassing_again_and_again_is_a_failure(run: Run) -> None:
+def test_repeated_trespassing_is_a_failure(run: Run) -> None:
     ran = run("echo $RALPH_ITERATION > stray; echo x", "--allowed-paths", "src", "--max-failures", "2")
     assert (ran.code, len(ran.iterations)) == (1, 2)
 
@@ -196,13 +196,13 @@ def test_trespassing_again_and_again_is_a_failure(run: Run) -> None:
 # -- progress as it is told
 
 
-def test_what_an_iteration_changed_is_told(run: Run) -> None:
+def test_a_run_reports_what_an_iteration_changed(run: Run) -> None:
     ran = run("echo $RALPH_ITERATION > file; git add -A; git commit -q -m x; echo ok", "2")
     assert [(i["files"], i["commits"]) for i in ran.iterations] == [(1, 1), (1, 1)]
     assert (ran.end["files"], ran.end["commits"]) == (["file"], 2)
 
 
-def test_that_nothing_changed_is_told(run: Run) -> None:
+def test_a_run_reports_that_nothing_changed(run: Run) -> None:
     ran = run("touch README.md; echo ok", "1")
     assert ran.iterations[0]["progress"] == "nothing changed"
 
@@ -210,7 +210,7 @@ def test_that_nothing_changed_is_told(run: Run) -> None:
 def test_notes_that_leave_no_room_for_the_prompt_are_shortened(
     ralph: Callable[..., subprocess.CompletedProcess[str]], repo: Path
 ) -> None:
-    """An agent that takes its prompt as an argument can be given 128 KiB."""
+    """An agent that takes its prompt as an argument can take 128 KiB."""
     (repo / "ralph.yml").write_text("agent: custom\ncommand: sh\nargs: [say.sh]\nprompt_mode: arg\n")
     (repo / "say.sh").write_text("echo '<promise>COMPLETE</promise>'\n")
     (repo / "PROMPT.md").write_text("x" * 130_000 + "\n")

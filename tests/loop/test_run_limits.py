@@ -1,4 +1,4 @@
-"""Limits are waited out, from end to end: agents that really run into them."""
+"""Provider limits from end to end, with agents that really run into them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MARK = "<promise>COMPLETE</promise>"
 
 
 def limited(name: str = "rate_limited", ahead: float | None = None, **told: Any) -> str:
-    """Shell lines of an agent that fails of a limit; `ahead`: it ends so many seconds from when the agent runs."""
+    """A script that fails with a limit. `ahead`: the limit ends this many seconds after the script runs."""
     if ahead is not None:
         event = '@@RALPH@@ {"type":"meta","meta":{"kind":"rate_limit","resets_at":%s}}\\n'
         lines = [f"printf '{event}' $(( $(date +%s) + {ahead} ))"]
@@ -43,7 +43,7 @@ def starts(ran: Ran) -> list[float]:
 
 
 @pytest.mark.parametrize("name", ["rate_limited", "quota"])
-def test_a_limit_with_a_reset_time_is_waited_out_and_counts_for_nothing(run_rtf1: Run, name: str) -> None:
+def test_a_run_waits_for_a_reset_time_and_that_iteration_does_not_count(run_rtf1: Run, name: str) -> None:
     ran = run_rtf1(first(1, limited(name, ahead=2)), "1", "--max-failures", "1")
     assert (ran.code, ran.outcomes) == (0, [name, "ok"])
     one, two = starts(ran)
@@ -57,16 +57,16 @@ def test_a_limit_with_a_reset_time_is_waited_out_and_counts_for_nothing(run_rtf1
     assert [m["n"] for m in ran.metas("iteration_start")] == [1, 2]
     assert [m["max"] for m in ran.metas("iteration_start")] == [1, 2]
     assert "waiting" in ran.out
-    assert "2 (1 not counted: a limit of the provider, a pause, or cut short)" in ran.out
+    assert "2 (1 not counted: provider limit, pause, or cut short)" in ran.out
 
 
-def test_a_told_pause_is_kept(run_rtf1: Run) -> None:
+def test_a_reported_retry_time_is_respected(run_rtf1: Run) -> None:
     ran = run_rtf1(first(1, limited(retry_after=1)))
     assert (ran.code, ran.outcomes) == (0, ["rate_limited", "ok"])
     assert 2 <= ran.metas("wait")[0]["seconds"] <= 3
 
 
-def test_without_a_time_the_pauses_double_and_come_to_an_end(run_rtf1: Run) -> None:
+def test_without_a_time_the_pauses_double_and_then_the_run_ends(run_rtf1: Run) -> None:
     env = {"RALPH_RETRY_DELAY": "0.1", "RALPH_RETRY_DELAY_MAX": "0.3", "RALPH_LIMIT_RETRIES": "4"}
     ran = run_rtf1(limited("overloaded"), "2", "--max-failures", "1", env=env)
     assert (ran.code, ran.outcomes, ran.end["end"]) == (1, ["overloaded"] * 5, "failed")
@@ -79,7 +79,7 @@ def test_without_a_time_the_pauses_double_and_come_to_an_end(run_rtf1: Run) -> N
     assert pauses[2:] == [0.3, 0.3]
 
 
-def test_a_cut_stream_is_tried_again_like_a_busy_provider(run_rtf1: Run) -> None:
+def test_a_broken_stream_is_retried_like_a_busy_provider(run_rtf1: Run) -> None:
     cut = meta("error", message="stream disconnected before completion", **{"class": "failed"}) + "\nexit 1"
     ran = run_rtf1(first(2, cut), "1", "--max-failures", "1", env={"RALPH_RETRY_DELAY": "0.1"})
     assert (ran.code, ran.outcomes) == (0, ["failed", "failed", "ok"])
@@ -92,10 +92,10 @@ def test_a_quota_without_a_time_needs_a_person(run_rtf1: Run) -> None:
     assert "add credit" in ran.end["reason"]
 
 
-def test_stop_stops(run_rtf1: Run) -> None:
+def test_on_limit_stop_ends_the_run(run_rtf1: Run) -> None:
     ran = run_rtf1(limited(ahead=3600), "--on-limit", "stop")
     assert (ran.code, ran.end["end"], ran.metas("wait")) == (5, "needs_person", [])
-    assert "it ends at" in ran.end["reason"]
+    assert "the limit ends at" in ran.end["reason"]
 
 
 def test_a_longer_wait_than_allowed_ends_the_run(run_rtf1: Run) -> None:
@@ -104,10 +104,10 @@ def test_a_longer_wait_than_allowed_ends_the_run(run_rtf1: Run) -> None:
     assert "--max-wait" in ran.end["reason"]
 
 
-def test_the_run_time_is_not_passed_by_waiting(run_rtf1: Run) -> None:
+def test_a_wait_does_not_exceed_the_run_time_limit(run_rtf1: Run) -> None:
     ran = run_rtf1(limited(ahead=3600), "--max-runtime", "60")
     assert (ran.code, ran.end["end"], ran.metas("wait")) == (2, "limit", [])
-    assert "run time of 1 m 00 s" in ran.end["reason"]
+    assert "run time limit of 1 m 00 s" in ran.end["reason"]
     assert ran.end["seconds"] < 30
 
 
@@ -133,8 +133,8 @@ def test_a_signal_ends_a_wait_at_once(
     assert f"exit code {code}" in out
 
 
-def test_what_the_next_prompt_must_say_survives_a_limit(run_rtf1: Run, repo: Path) -> None:
-    """A check failed; the iteration that should fix it ran into a limit before it read anything."""
+def test_notes_for_the_next_prompt_survive_a_limit(run_rtf1: Run, repo: Path) -> None:
+    """A check failed, and the iteration that should fix it ran into a limit at once."""
     script = f"if [ $RALPH_ITERATION = 2 ]; then\n{limited(retry_after=0)}\nfi\n"
     script += f"[ $RALPH_ITERATION = 3 ] && touch done.txt\n{ai(MARK)}"
     ran = run_rtf1(script, "--verify", "test -e done.txt", "--verify-strict")
@@ -143,10 +143,10 @@ def test_what_the_next_prompt_must_say_survives_a_limit(run_rtf1: Run, repo: Pat
     assert ran.prompt(3) == ran.prompt(2)
 
 
-def test_the_calls_of_an_hour_are_kept(run: Run) -> None:
+def test_the_limit_of_calls_an_hour_holds(run: Run) -> None:
     ran = run("echo x", "3", "--max-calls-per-hour", "2", "--max-runtime", "60")
     assert (ran.code, len(ran.iterations), ran.end["end"]) == (2, 2, "limit")
-    assert "all 2 calls of an hour are used up" in ran.end["reason"]
+    assert "reached the limit of 2 calls an hour" in ran.end["reason"]
     assert "2 calls an hour" in ran.out
 
 
@@ -189,7 +189,7 @@ def agents_of(ran: Ran) -> list[str]:
     return [m["agent"] for m in ran.metas("iteration_start")]
 
 
-def test_the_next_agent_takes_over_and_hands_back(turns: Callable[..., Ran]) -> None:
+def test_a_fallback_takes_over_and_the_first_agent_returns(turns: Callable[..., Ran]) -> None:
     ran = turns(
         first(1, limited(ahead=3)), f"echo $RALPH_ITERATION >> work.txt\nsleep 1\n{ai('worked')}", "--agents", "one,two"
     )
@@ -203,7 +203,7 @@ def test_the_next_agent_takes_over_and_hands_back(turns: Callable[..., Ran]) -> 
     assert "one takes over again" in ran.out
 
 
-def test_when_all_are_limited_the_first_to_be_free_is_waited_for(turns: Callable[..., Ran]) -> None:
+def test_if_all_agents_are_limited_the_run_waits_for_the_first_to_be_free(turns: Callable[..., Ran]) -> None:
     ran = turns(limited(ahead=3600), first(2, limited(retry_after=1)), "--agents", "one,two", "--on-limit", "fallback")
     assert ran.code == 0, ran.err + ran.out
     assert agents_of(ran) == ["one", "two", "two"]
@@ -215,14 +215,14 @@ def test_a_list_without_fallback_waits(turns: Callable[..., Ran]) -> None:
     assert (ran.code, agents_of(ran)) == (0, ["one", "one"])
 
 
-def test_one_that_is_not_there_is_an_error_before_the_start(turns: Callable[..., Ran], repo: Path) -> None:
+def test_a_missing_fallback_is_an_error_before_the_start(turns: Callable[..., Ran], repo: Path) -> None:
     ran = turns("exit 1", "exit 1", "--agents", "one,nobody")
     assert ran.code == 64
     assert "nobody" in ran.err
     assert not (repo / ".ralph" / "latest").exists()
 
 
-def test_a_prompt_that_the_others_could_not_be_given_is_an_error_before_the_start(
+def test_a_prompt_that_a_fallback_cannot_take_is_an_error_before_the_start(
     turns: Callable[..., Ran], repo: Path
 ) -> None:
     (repo / "PROMPT.md").write_text("x" * 200_000)

@@ -1,4 +1,4 @@
-"""What an iteration needed is given back at its end: a night has many."""
+"""Memory after many iterations."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from loop.conftest import Ran
 
 
-def test_an_iteration_that_had_much_to_remember_leaves_nothing_in_memory(run: Callable[..., Ran], repo: Path) -> None:
-    """Calls that never end are what an adapter must remember; its own parts refer to each other."""
+def test_the_memory_of_an_iteration_is_freed(run: Callable[..., Ran], repo: Path) -> None:
+    """An adapter keeps tool calls that never end, and its parts refer to each other."""
     folder = repo.parent / f"{repo.name}-outside"
     folder.mkdir()
     calls = [

@@ -23,20 +23,20 @@ MARK = "<promise>COMPLETE</promise>"
 
 
 @pytest.mark.parametrize("name", ["auth", "quota", "permission_denied", "question"])
-def test_what_only_a_person_can_change_ends_the_run_with_5(run_rtf1: Run, name: str) -> None:
+def test_what_only_a_person_can_resolve_ends_the_run_with_5(run_rtf1: Run, name: str) -> None:
     ran = run_rtf1(meta("error", message="the provider says no", **{"class": name}) + "\nexit 1")
     assert (ran.code, ran.outcomes, ran.end["end"]) == (5, [name], "needs_person")
     assert "the provider says no" in ran.end["reason"]
 
 
 @pytest.mark.parametrize("name", ["context_exceeded", "failed"])
-def test_other_errors_are_tried_again_until_they_are_too_many(run_rtf1: Run, name: str) -> None:
+def test_other_errors_are_retried_up_to_the_limit(run_rtf1: Run, name: str) -> None:
     ran = run_rtf1(meta("error", message="bad", **{"class": name}) + "\nexit 1", "--max-failures", "2")
     assert (ran.code, ran.outcomes) == (1, [name, name])
 
 
 @pytest.mark.parametrize("name", ["rate_limited", "overloaded"])
-def test_a_busy_provider_is_tried_again_after_a_pause(run_rtf1: Run, name: str) -> None:
+def test_a_busy_provider_is_retried_after_a_pause(run_rtf1: Run, name: str) -> None:
     error = meta("error", message="slow down", **{"class": name})
     ran = run_rtf1(f"if [ $RALPH_ITERATION = 1 ]; then\n{error}\nexit 1\nfi\n{ai(MARK)}")
     assert (ran.code, ran.outcomes) == (0, [name, "ok"])
@@ -45,12 +45,12 @@ def test_a_busy_provider_is_tried_again_after_a_pause(run_rtf1: Run, name: str) 
     assert "waiting" in ran.out
 
 
-def test_an_error_the_agent_got_over_is_history(run_rtf1: Run) -> None:
+def test_an_error_that_the_agent_recovered_from_does_not_count(run_rtf1: Run) -> None:
     script = "\n".join([meta("error", message="x", **{"class": "auth"}), ai(MARK), meta("result", ok=True)])
     assert run_rtf1(script).code == 0
 
 
-def test_a_result_that_says_failure_is_one_whatever_the_exit_code(run_rtf1: Run) -> None:
+def test_a_failed_result_is_a_failure_whatever_the_exit_code(run_rtf1: Run) -> None:
     script = "\n".join([ai(MARK), meta("result", ok=False, reason="gave up", **{"class": "failed"})])
     ran = run_rtf1(script, "1")
     assert (ran.code, ran.outcomes) == (2, ["failed"])
@@ -68,16 +68,16 @@ def test_failures_in_a_row_end_the_run_with_1(run: Run) -> None:
     assert "exited with code 4" in ran.end["reason"]
 
 
-def test_failures_that_are_not_in_a_row_do_not(run: Run) -> None:
+def test_failures_that_are_not_in_a_row_do_not_end_the_run(run: Run) -> None:
     script = f"echo x; [ $RALPH_ITERATION = 5 ] && echo '{MARK}'; exit $((RALPH_ITERATION % 2 == 0))"
     ran = run(script, "--max-failures", "2")
     assert (ran.code, ran.outcomes) == (0, ["ok", "failed", "ok", "failed", "ok"])
 
 
-def test_the_end_of_the_iterations_is_2(run: Run) -> None:
+def test_the_iteration_limit_ends_the_run_with_2(run: Run) -> None:
     ran = run("echo working", "2")
     assert (ran.code, len(ran.iterations), ran.end["end"]) == (2, 2, "limit")
-    assert "all 2 iterations are used up" in ran.end["reason"]
+    assert "reached the limit of 2 iterations" in ran.end["reason"]
 
 
 def test_a_silent_agent_is_empty(run: Run) -> None:
@@ -117,7 +117,7 @@ def test_talking_for_too_long_is_timeout_wall(run: Run) -> None:
     assert ran.outcomes == ["timeout_wall"]
 
 
-def test_the_run_time_ends_an_iteration_under_way(run: Run) -> None:
+def test_the_run_time_limit_ends_a_running_iteration(run: Run) -> None:
     ran = run("echo x; sleep 600", "--max-runtime", "0.5")
     assert (ran.code, ran.end["end"]) == (2, "limit")
     assert "run time" in ran.end["reason"]
@@ -132,7 +132,7 @@ def test_tokens_and_cost_are_limits(run_rtf1: Run) -> None:
     assert (ran.code, len(ran.iterations)) == (2, 3)
 
 
-def test_a_working_directory_that_vanishes_is_said(ralph: Any, repo: Path, mark: str) -> None:
+def test_a_working_directory_that_vanishes_is_reported(ralph: Any, repo: Path, mark: str) -> None:
     work = repo / "work"
     work.mkdir()
     done = ralph("run", "-p", "x", "--agent-cmd", f"echo x; rm -r {work}", "3", cwd=work)
@@ -145,7 +145,7 @@ def test_a_working_directory_that_vanishes_is_said(ralph: Any, repo: Path, mark:
 
 
 class Live:
-    """A run that is going on."""
+    """A run in the background."""
 
     def __init__(self, repo: Path, script: str, *flags: str) -> None:
         (repo / ".git" / "agent.sh").write_text(script)
@@ -257,7 +257,7 @@ def test_two_runs_at_once_in_one_directory_are_refused(live: Callable[..., Live]
 
 
 @pytest.mark.parametrize(("after", "outcomes", "code"), [("2", 2, 5), ("0", 3, 1)])
-def test_an_agent_that_is_refused_a_tool_may_be_given_time(
+def test_an_agent_that_is_denied_a_tool_may_get_more_tries(
     run_rtf1: Run, repo: Path, after: str, outcomes: int, code: int
 ) -> None:
     (repo / "ralph.yml").write_text(f"denied_after: {after}\n")

@@ -1,4 +1,4 @@
-"""`ralph run --resume`: as if nothing had happened, after whatever happened."""
+"""`ralph run --resume` after a kill, a stop, a limit: as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def resume(ralph: Ralph, repo: Path, mark: str) -> Run:
     return start
 
 
-def test_after_a_kill_it_goes_on_with_the_next_number_and_forgets_no_token(run_rtf1: Run, resume: Run) -> None:
+def test_after_a_kill_a_run_resumes_with_the_next_number_and_every_token(run_rtf1: Run, resume: Run) -> None:
     script = "\n".join([USAGE, ai("working"), "date +%N > f$RALPH_ITERATION", once(3, KILL), once(5, DONE)])
     dead = run_rtf1(script, "10", "--max-cost", "5")
     assert dead.code == -9
@@ -56,13 +56,13 @@ def test_after_a_kill_it_goes_on_with_the_next_number_and_forgets_no_token(run_r
     assert {"f1", "f2", "f3", "f4", "f5"} <= set(ran.end["files"])  # since the run began, not since it was resumed
 
 
-def test_the_iteration_that_was_cut_short_does_not_count(run_rtf1: Run, resume: Run) -> None:
+def test_an_unfinished_iteration_does_not_count(run_rtf1: Run, resume: Run) -> None:
     script = "\n".join([ai("working"), "date +%N > f", once(2, KILL)])
     assert run_rtf1(script, "3").code == -9
     ran = resume()
     assert ran.code == 2
     assert ran.outcomes == ["ok", "crashed", "ok", "ok"]
-    assert "all 3 iterations are used up" in ran.end["reason"]
+    assert "reached the limit of 3 iterations" in ran.end["reason"]
 
 
 def test_killed_again_and_again(run_rtf1: Run, resume: Run) -> None:
@@ -91,7 +91,7 @@ def test_a_limit_that_is_reached_stays_reached_until_it_is_raised(run_rtf1: Run,
     assert run_rtf1(script, "2").code == 2
     again = resume()
     assert (again.code, len(again.iterations)) == (2, 2)
-    assert "all 2 iterations are used up: give it more to go on" in again.out
+    assert "reached the limit of 2 iterations: raise the limit to continue" in again.out
     more = resume(most="5")
     assert (more.code, len(more.iterations)) == (0, 4)
 
@@ -109,7 +109,7 @@ def test_a_complete_run_has_nothing_left_to_do(run_rtf1: Run, resume: Run) -> No
     assert "is complete already" in again.out
 
 
-def test_the_breaker_is_as_it_was(run_rtf1: Run, resume: Run) -> None:
+def test_a_resumed_run_keeps_its_breaker(run_rtf1: Run, resume: Run) -> None:
     script = "\n".join([ai("nothing to see"), once(3, KILL)])
     assert run_rtf1(script, "--stuck-after", "4").code == -9
     ran = resume()
@@ -118,7 +118,7 @@ def test_the_breaker_is_as_it_was(run_rtf1: Run, resume: Run) -> None:
     assert "4 iterations in a row (since iteration 1)" in ran.end["reason"]
 
 
-def test_failures_in_a_row_are_counted_on_after_a_kill_but_not_after_an_end(run_rtf1: Run, resume: Run) -> None:
+def test_failures_in_a_row_continue_after_a_kill_but_not_after_an_end(run_rtf1: Run, resume: Run) -> None:
     script = "\n".join(["date +%N > f", once(2, KILL), "exit 1"])
     assert run_rtf1(script, "--max-failures", "3").code == -9
     died = resume()
@@ -127,7 +127,7 @@ def test_failures_in_a_row_are_counted_on_after_a_kill_but_not_after_an_end(run_
     assert (ended.code, ended.outcomes[4:]) == (1, ["failed", "failed", "failed"])
 
 
-def test_a_wait_for_a_limit_goes_on(run_rtf1: Run, repo: Path, resume: Run) -> None:
+def test_a_resumed_run_continues_to_wait(run_rtf1: Run, repo: Path, resume: Run) -> None:
     # The one that kills is left by the agent's first iteration: it strikes while ralph waits.
     limited = "\n".join(
         [
@@ -154,7 +154,7 @@ def test_a_wait_for_a_limit_goes_on(run_rtf1: Run, repo: Path, resume: Run) -> N
     assert started[1] >= first["until"] - 0.1
 
 
-def test_a_stop_by_ctrl_c_is_no_failure_and_is_done_again(run_rtf1: Run, resume: Run) -> None:
+def test_an_iteration_ended_by_ctrl_c_is_no_failure_and_runs_again(run_rtf1: Run, resume: Run) -> None:
     stop = KILL.replace("-9", "-INT", 1)
     script = "\n".join([ai("x"), "date +%N > f", once(2, stop), once(3, DONE)])
     stopped = run_rtf1(script, "2")
@@ -163,7 +163,7 @@ def test_a_stop_by_ctrl_c_is_no_failure_and_is_done_again(run_rtf1: Run, resume:
     assert (ran.code, ran.outcomes) == (0, ["ok", "interrupted", "ok"])
 
 
-def test_checks_are_compared_with_how_they_were_before_the_run(run_rtf1: Run, repo: Path, resume: Run) -> None:
+def test_a_resumed_run_keeps_the_baseline_of_its_checks(run_rtf1: Run, repo: Path, resume: Run) -> None:
     script = "\n".join([ai("x"), "date +%N > f; echo broken > ok.txt", once(1, KILL), once(2, DONE), "rm -f ok.txt"])
     (repo / "ok.txt").write_text("fine\n")
     check = "test ! -e ok.txt || grep -q fine ok.txt"
@@ -173,7 +173,7 @@ def test_checks_are_compared_with_how_they_were_before_the_run(run_rtf1: Run, re
     assert len([v for v in ran.metas("verify") if v.get("baseline")]) == 1
 
 
-def test_notes_for_the_next_prompt_survive(run_rtf1: Run, resume: Run) -> None:
+def test_notes_for_the_next_prompt_survive_a_kill(run_rtf1: Run, resume: Run) -> None:
     script = "\n".join(
         ["date +%N > f", once(1, DONE), once(2, KILL), once(3, f"touch good\n{DONE}")],
     )
@@ -184,7 +184,7 @@ def test_notes_for_the_next_prompt_survive(run_rtf1: Run, resume: Run) -> None:
     assert "test -e good" in ran.prompt(3)
 
 
-def test_what_is_said_now_beats_what_was_said_then(run_rtf1: Run, agent: Callable[..., str], resume: Run) -> None:
+def test_flags_of_the_resume_beat_those_of_the_run(run_rtf1: Run, agent: Callable[..., str], resume: Run) -> None:
     assert run_rtf1(ai("x"), "1", "-p", "the old prompt").code == 2
     ran = resume("--agent-cmd", agent(DONE), "-p", "the new prompt", most="3")
     assert ran.code == 0
@@ -201,7 +201,7 @@ def test_a_prompt_from_a_pipe_is_remembered(ralph: Ralph, agent: Callable[..., s
     assert Ran(done, repo).prompt(2) == "from a pipe"
 
 
-def test_a_torn_line_is_kept_and_the_journal_whole(run_rtf1: Run, resume: Run) -> None:
+def test_a_torn_line_is_kept_and_the_journal_is_repaired(run_rtf1: Run, resume: Run) -> None:
     dead = run_rtf1("\n".join([ai("x"), "date +%N > f", once(2, KILL), once(3, DONE)]))
     with (dead.root / "events.jsonl").open("ab") as file:
         file.write(b'{"seq":99,"time":1')
@@ -211,7 +211,7 @@ def test_a_torn_line_is_kept_and_the_journal_whole(run_rtf1: Run, resume: Run) -
     assert ran.metas("run_resume")[0]["torn"] == '{"seq":99,"time":1'
 
 
-def test_a_run_by_its_name_while_a_newer_one_exists(ralph: Ralph, run_rtf1: Run, repo: Path) -> None:
+def test_an_older_run_is_resumed_by_its_name(ralph: Ralph, run_rtf1: Run, repo: Path) -> None:
     script = "\n".join([ai("x"), "date +%N > f", once(2, DONE)])
     older = json.loads((run_rtf1(script, "1").root / "run.json").read_bytes())["run"]
     run_rtf1(script, "1")
@@ -231,7 +231,7 @@ def test_mistakes(ralph: Ralph, run_rtf1: Run) -> None:
     assert "`ralph run 1999 --resume`" in unknown.stderr
 
 
-def test_a_run_that_is_going_on_cannot_be_resumed(run_rtf1: Run, repo: Path, resume: Run) -> None:
+def test_a_running_run_cannot_be_resumed(run_rtf1: Run, repo: Path, resume: Run) -> None:
     inner = f"{sys.executable} -m ralph run --resume > second.txt 2>&1; echo $? >> second.txt"
     ran = run_rtf1(f"{inner}\n{DONE}")
     assert ran.code == 0
@@ -254,7 +254,7 @@ def test_what_a_killed_ralph_had_not_read_is_saved(run_rtf1: Run, resume: Run) -
     assert err.splitlines() == [b"%d" % n for n in range(1, 1001)]
 
 
-def test_nobody_works_beside_the_agent_of_a_dead_ralph(run_rtf1: Run, ralph: Ralph, agent: Callable[..., str]) -> None:
+def test_no_run_starts_beside_the_agent_of_a_dead_ralph(run_rtf1: Run, ralph: Ralph, agent: Callable[..., str]) -> None:
     stubborn = "\n".join(["trap '' TERM", "echo $$ > first.pid", KILL])
     assert run_rtf1(stubborn).code == -9
     second = agent('kill -0 "$(cat first.pid)" && echo alive || echo gone', DONE)

@@ -1,4 +1,4 @@
-"""Too little of something, and a ralph that is stopped for a while."""
+"""Too few resources, and a suspended ralph."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def end(going: subprocess.Popen[str], repo: Path) -> Ran:
     return Ran(subprocess.CompletedProcess([], going.returncode, out, err), repo)
 
 
-def test_too_many_open_files_end_the_run_with_a_sentence(repo: Path, mark: str) -> None:
+def test_too_many_open_files_end_the_run_with_a_reason(repo: Path, mark: str) -> None:
     going = begin(repo, "echo x; sleep 1", "3")
     used = len(os.listdir(f"/proc/{going.pid}/fd"))
     resource.prlimit(going.pid, resource.RLIMIT_NOFILE, (used - 3, used - 3))
@@ -42,17 +42,17 @@ def test_too_many_open_files_end_the_run_with_a_sentence(repo: Path, mark: str) 
     assert marked(mark) == {}
 
 
-def test_memory_that_is_used_up_ends_the_run_with_a_sentence(repo: Path, mark: str) -> None:
+def test_running_out_of_memory_ends_the_run_with_a_reason(repo: Path, mark: str) -> None:
     agent = "head -c 60000000 /dev/zero | tr '\\0' '\\377'; echo; sleep 600"
     limited = 160_000_000
     going = begin(repo, agent, "1", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limited, limited)))
     ran = end(going, repo)
-    assert (ran.code, ran.end["reason"]) == (1, "the memory is used up")
+    assert (ran.code, ran.end["reason"]) == (1, "out of memory")
     assert "bug" not in ran.err
     assert marked(mark) == {}
 
 
-def test_what_came_while_ralph_was_stopped_counts_as_output(repo: Path, mark: str) -> None:
+def test_output_that_comes_while_ralph_is_suspended_counts(repo: Path, mark: str) -> None:
     going = begin(repo, "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done", "1", "--idle-timeout", "1.5")
     going.send_signal(signal.SIGSTOP)
     time.sleep(2.5)

@@ -1,4 +1,4 @@
-"""Stuck is recognised from end to end, and only when it is so."""
+"""Stuck runs from end to end."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 MARK = "<promise>COMPLETE</promise>"
 
 
-def test_nothing_but_words_is_stuck_with_4_and_the_evidence(run: Run) -> None:
+def test_a_run_that_changes_nothing_ends_with_4_and_the_evidence(run: Run) -> None:
     ran = run("echo still thinking $RALPH_ITERATION", "20")
     assert (ran.code, ran.end["end"], len(ran.iterations)) == (4, "stuck", 10)
     assert "no progress in 10 iterations in a row (since iteration 1)" in ran.end["reason"]
     assert ran.iterations[-1]["breaker"]["state"] == "open"
 
 
-def test_some_iterations_without_a_change_are_not(run: Run) -> None:
+def test_a_few_iterations_without_a_change_are_not_stuck(run: Run) -> None:
     ran = run('echo "I will not print <promise>COMPLETE</promise> yet"', "3")
     assert (ran.code, len(ran.iterations)) == (2, 3)
 
 
-def test_n_is_what_the_user_says_and_0_is_never(run: Run) -> None:
+def test_the_user_sets_the_limit_and_0_disables_it(run: Run) -> None:
     ran = run("[ $RALPH_ITERATION = 1 ] && touch new; echo x", "--stuck-after", "2")
     assert (ran.code, len(ran.iterations)) == (4, 3)
     assert "since iteration 2" in ran.end["reason"]
@@ -41,18 +41,18 @@ def test_an_iteration_that_only_commits_is_progress(run: Run) -> None:
     assert (ran.code, len(ran.iterations)) == (0, 5), ran.end
 
 
-def test_nothing_left_to_do_is_completion_and_not_stuck(run: Run) -> None:
+def test_confirming_completion_is_not_stuck(run: Run) -> None:
     ran = run(f"echo '{MARK}'", "--confirmations", "4", "--stuck-after", "2")
     assert (ran.code, len(ran.iterations)) == (0, 4)
 
 
-def test_a_claim_that_the_checks_reject_again_and_again_is_stuck(run: Run) -> None:
+def test_a_claim_that_checks_reject_repeatedly_is_stuck(run: Run) -> None:
     ran = run(f"echo '{MARK}'", "--verify", "false", "--verify-strict", "--stuck-after", "3")
     assert (ran.code, len(ran.iterations)) == (4, 3)
-    assert "verification fails" in ran.end["reason"]
+    assert "but a check fails" in ran.end["reason"]
 
 
-def test_limits_do_not_count(run_rtf1: Run) -> None:
+def test_limited_iterations_do_not_make_a_run_stuck(run_rtf1: Run) -> None:
     limited = "\n".join(
         [meta("rate_limit", retry_after=0), meta("error", message="slow", **{"class": "rate_limited"}), "exit 1"]
     )

@@ -8,65 +8,74 @@ import pytest
 
 from ralph.judging.judge import Outcome, Verdict
 from ralph.judging.signals import Claim, Signal
-from ralph.loop.sessions import Sessions, Ticket, find_session_id
-from ralph.planning.launcher import SessionMode
+from ralph.launching.launcher import SessionMode
+from ralph.loop.sessions import Session, SessionRequest, find_session_id, next_request, session_after
+from ralph.transcripts.events import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
     from subprocess import CompletedProcess
 
-TELLS = SessionMode.RESUME
-NAMED = SessionMode.NAME
+RESUME = SessionMode.RESUME
+NAME = SessionMode.NAME
+USED = Usage(total_tokens=7)
 
 
 def verdict(outcome: Outcome = Outcome.OK) -> Verdict:
     return Verdict(outcome, "", Claim(Signal.NONE, ""))
 
 
-def test_without_the_wish_there_is_no_session() -> None:
-    sessions = Sessions(SessionMode.FRESH, 0)
-    sessions.after(Ticket(), "abc", verdict())
-    assert sessions.next() == Ticket()
+def test_without_continue_session_there_is_no_session() -> None:
+    assert next_request(SessionMode.FRESH, Session("abc"), 0, now=0) == SessionRequest()
 
 
-def test_the_id_that_the_agent_told_is_resumed() -> None:
-    sessions = Sessions(TELLS, 0)
-    first = sessions.next()
-    assert first == Ticket()
-    sessions.after(first, "abc", verdict())
-    assert sessions.next() == Ticket("abc", resume=True)
+def test_the_id_that_the_agent_reported_is_resumed() -> None:
+    first = next_request(RESUME, Session(), 0, now=5)
+    assert first == SessionRequest()
+    session = session_after(Session(), first, "abc", verdict(), USED, started=5)
+    assert session == Session("abc", 5, USED)
+    assert next_request(RESUME, session, 0, now=10) == SessionRequest("abc", resume=True)
 
 
-def test_an_agent_that_tells_no_id_gets_one_from_us() -> None:
-    sessions = Sessions(NAMED, 0)
-    first = sessions.next()
-    assert first.session
+def test_an_agent_that_reports_no_id_gets_one_from_us() -> None:
+    first = next_request(NAME, Session(), 0, now=5)
+    assert first.id
     assert not first.resume
-    sessions.after(first, None, verdict())
-    assert sessions.next() == Ticket(first.session, resume=True)
+    session = session_after(Session(), first, None, verdict(), None, started=5)
+    assert next_request(NAME, session, 0, now=10) == SessionRequest(first.id, resume=True)
+
+
+def test_an_agent_that_reports_no_id_and_takes_none_has_no_session() -> None:
+    assert session_after(Session(), SessionRequest(), None, verdict(), USED, started=5) == Session()
 
 
 def test_a_session_that_is_too_old_is_not_resumed() -> None:
-    sessions = Sessions(TELLS, expiry=100, now=0)
-    sessions.after(sessions.next(now=0), "abc", verdict())
-    assert sessions.next(now=99) == Ticket("abc", resume=True)
-    assert sessions.next(now=101) == Ticket()
+    session = Session("abc", since=0)
+    assert next_request(RESUME, session, 100, now=99) == SessionRequest("abc", resume=True)
+    assert next_request(RESUME, session, 100, now=101) == SessionRequest()
+    again = session_after(session, SessionRequest(), "new", verdict(), None, started=101)
+    assert again == Session("new", 101), "it starts anew, without the usage of the old one"
 
 
-@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.EMPTY, Outcome.CONTEXT_EXCEEDED])
-def test_a_resumed_session_that_fails_is_given_up(outcome: Outcome) -> None:
-    sessions = Sessions(TELLS, 0)
-    sessions.after(sessions.next(), "abc", verdict())
-    sessions.after(sessions.next(), None, verdict(outcome))
-    assert sessions.next() == Ticket()
+def test_a_resumed_session_keeps_its_age_and_the_usage_that_was_reported_last() -> None:
+    session = Session("abc", 5, USED)
+    resume = SessionRequest("abc", resume=True)
+    assert session_after(session, resume, None, verdict(), None, started=50) == session
+    more = Usage(total_tokens=9)
+    assert session_after(session, resume, "def", verdict(), more, started=50) == Session("def", 5, more)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.EMPTY, Outcome.CONTEXT_EXCEEDED, Outcome.NOT_FOUND])
+def test_a_resumed_session_that_fails_is_abandoned(outcome: Outcome) -> None:
+    resume = SessionRequest("abc", resume=True)
+    assert session_after(Session("abc"), resume, "abc", verdict(outcome), USED, started=5) == Session()
 
 
 def test_a_session_outlives_a_busy_provider() -> None:
-    sessions = Sessions(TELLS, 0)
-    sessions.after(sessions.next(), "abc", verdict())
-    sessions.after(sessions.next(), None, verdict(Outcome.RATE_LIMITED))
-    assert sessions.next() == Ticket("abc", resume=True)
+    resume = SessionRequest("abc", resume=True)
+    session = session_after(Session("abc"), resume, None, verdict(Outcome.RATE_LIMITED), None, started=5)
+    assert session.id == "abc"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +90,7 @@ def test_a_session_outlives_a_busy_provider() -> None:
         ("", None),
     ],
 )
-def test_an_id_is_found_in_the_raw_output_in_the_order_of_the_chain(
+def test_session_ids_in_the_raw_output_have_an_order_of_preference(
     tmp_path: Path, lines: str, found: str | None
 ) -> None:
     (tmp_path / "raw").write_text(lines)
@@ -108,7 +117,7 @@ def codex(repo: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
     return repo / "calls"
 
 
-def test_a_loop_resumes_only_when_asked(ralph: Callable[..., CompletedProcess[str]], codex: Path) -> None:
+def test_a_loop_resumes_sessions_only_on_request(ralph: Callable[..., CompletedProcess[str]], codex: Path) -> None:
     ralph("run", "--agent", "codex", "2")
     fresh = codex.read_text().splitlines()
     assert len(fresh) == 2
@@ -119,9 +128,7 @@ def test_a_loop_resumes_only_when_asked(ralph: Callable[..., CompletedProcess[st
     assert ["resume T-1" in call for call in calls] == [False, True, True]
 
 
-def test_a_run_that_is_gone_on_with_goes_on_with_its_session(
-    ralph: Callable[..., CompletedProcess[str]], codex: Path
-) -> None:
+def test_a_resumed_run_resumes_its_session(ralph: Callable[..., CompletedProcess[str]], codex: Path) -> None:
     ralph("run", "--agent", "codex", "--continue-session", "2")
     ralph("run", "4", "--resume")
     calls = codex.read_text().splitlines()

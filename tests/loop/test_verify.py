@@ -1,4 +1,4 @@
-"""Checks: which failures count, and what the next prompt says of them."""
+"""Checks: which failures count, and what the next prompt says about them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check(command: str, ok: bool) -> Check:
     return Check(command, ok, "exited with code 1", 0.1, "what it printed")
 
 
-def test_only_what_did_not_fail_before_counts() -> None:
+def test_only_new_failures_count() -> None:
     checks = [check("a", True), check("b", False), check("c", False)]
     baseline = {"a": True, "b": True, "c": False}
     assert [c.command for c in blocking(checks, baseline, strict=False)] == ["b"]

@@ -10,7 +10,7 @@ import pytest
 
 from ralph.judging.judge import Outcome, Verdict
 from ralph.judging.signals import Claim, Signal
-from ralph.loop.waits import MARGIN, Patience, at, backoff, is_limit, next_try, told_end
+from ralph.loop.waits import MARGIN, Patience, at, backoff, is_limit, next_try, reported_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ def verdict(outcome: Outcome, why: str = "no", signal: Signal = Signal.NONE) -> 
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_only_what_the_provider_refuses_is_a_limit(outcome: Outcome) -> None:
     expected = outcome in (Outcome.RATE_LIMITED, Outcome.OVERLOADED, Outcome.QUOTA)
-    assert is_limit(verdict(outcome), told=True) is expected
+    assert is_limit(verdict(outcome), reported=True) is expected
 
 
 @pytest.mark.parametrize(
@@ -37,43 +37,43 @@ def test_only_what_the_provider_refuses_is_a_limit(outcome: Outcome) -> None:
         "the answer was cut: the server ended it without saying that it is complete",
     ],
 )
-def test_a_cut_stream_is_one_when_the_cli_reports_it(why: str) -> None:
-    assert is_limit(verdict(Outcome.FAILED, why), told=True)
-    assert not is_limit(verdict(Outcome.FAILED, why), told=False)
-    assert not is_limit(verdict(Outcome.FAILED, why, Signal.TASK_FAILED), told=True)
-    assert not is_limit(verdict(Outcome.CRASHED, why), told=True)
+def test_a_broken_stream_is_a_limit_if_the_cli_reports_it(why: str) -> None:
+    assert is_limit(verdict(Outcome.FAILED, why), reported=True)
+    assert not is_limit(verdict(Outcome.FAILED, why), reported=False)
+    assert not is_limit(verdict(Outcome.FAILED, why, Signal.TASK_FAILED), reported=True)
+    assert not is_limit(verdict(Outcome.CRASHED, why), reported=True)
 
 
 @pytest.mark.parametrize("why", ["exited with code 4", "tests fail", "invalid model", "prompt rejected"])
-def test_other_failures_are_none(why: str) -> None:
-    assert not is_limit(verdict(Outcome.FAILED, why), told=True)
+def test_other_failures_are_not_limits(why: str) -> None:
+    assert not is_limit(verdict(Outcome.FAILED, why), reported=True)
 
 
-def test_a_told_end_is_waited_for_with_a_margin() -> None:
-    assert told_end(Outcome.RATE_LIMITED, NOW + 60, None, NOW) == NOW + 60 + MARGIN
-    assert told_end(Outcome.QUOTA, NOW + 60, 5.0, NOW) == NOW + 60 + MARGIN
-    assert told_end(Outcome.RATE_LIMITED, None, 5.0, NOW) == NOW + 5 + MARGIN
+def test_a_reported_end_gets_a_margin() -> None:
+    assert reported_end(Outcome.RATE_LIMITED, NOW + 60, None, NOW) == NOW + 60 + MARGIN
+    assert reported_end(Outcome.QUOTA, NOW + 60, 5.0, NOW) == NOW + 60 + MARGIN
+    assert reported_end(Outcome.RATE_LIMITED, None, 5.0, NOW) == NOW + 5 + MARGIN
     assert 1 <= MARGIN <= 2
 
 
 @pytest.mark.parametrize("resets_at", [None, NOW - 1, NOW, math.nan, math.inf])
-def test_what_is_over_or_no_time_at_all_tells_nothing(resets_at: float | None) -> None:
-    assert told_end(Outcome.RATE_LIMITED, resets_at, None, NOW) is None
-    assert told_end(Outcome.RATE_LIMITED, resets_at, math.nan, NOW) is None
+def test_a_past_or_impossible_time_is_ignored(resets_at: float | None) -> None:
+    assert reported_end(Outcome.RATE_LIMITED, resets_at, None, NOW) is None
+    assert reported_end(Outcome.RATE_LIMITED, resets_at, math.nan, NOW) is None
 
 
 @pytest.mark.parametrize("outcome", [Outcome.OVERLOADED, Outcome.FAILED])
-def test_the_end_of_an_accounts_limit_is_not_waited_for_when_something_else_failed(outcome: Outcome) -> None:
-    assert told_end(outcome, NOW + 9999, None, NOW) is None
-    assert told_end(outcome, NOW + 9999, 5.0, NOW) == NOW + 5 + MARGIN
+def test_the_end_of_an_account_limit_is_ignored_if_something_else_failed(outcome: Outcome) -> None:
+    assert reported_end(outcome, NOW + 9999, None, NOW) is None
+    assert reported_end(outcome, NOW + 9999, 5.0, NOW) == NOW + 5 + MARGIN
 
 
-def test_pauses_double_up_to_the_ceiling() -> None:
+def test_pauses_double_up_to_the_maximum() -> None:
     patience = Patience(first_pause=2, longest_pause=300)
     assert [backoff(patience, n, 0.0) for n in (1, 2, 3, 8, 9, 1000)] == [2, 4, 8, 256, 300, 300]
 
 
-def test_jitter_makes_a_pause_longer_but_not_much_and_never_above_the_ceiling() -> None:
+def test_jitter_makes_a_pause_a_little_longer_but_never_above_the_maximum() -> None:
     patience = Patience(first_pause=8, longest_pause=9)
     assert 8 < backoff(patience, 1, 0.3) < backoff(patience, 1, 0.4) <= 9
     assert backoff(patience, 1, 1.0) == 9
@@ -92,7 +92,7 @@ def test_when_to_try_again() -> None:
     assert after(Outcome.QUOTA, None, 1, 1) == math.inf
 
 
-def test_a_provider_that_always_promises_a_moment_is_asked_less_and_less_often() -> None:
+def test_a_provider_that_always_reports_a_short_wait_is_asked_less_and_less_often() -> None:
     pauses = [
         next_try(Patience(), Outcome.RATE_LIMITED, NOW + 1, NOW, tries=n, guesses=0, jitter=0.0) - NOW
         for n in range(1, 20)

@@ -77,7 +77,7 @@ def test_stop_ends_the_run(repo: Path, answer: str) -> None:
         terminal.read(QUESTION)
         terminal.type(answer)
         assert terminal.end() == 130
-        assert "you said stop" in terminal.text
+        assert "you chose to stop" in terminal.text
         assert "turn-2" not in terminal.text
 
 
@@ -105,7 +105,7 @@ def test_ctrl_c_at_the_question_is_an_interruption(repo: Path) -> None:
         terminal.type("\x03")
         assert terminal.end() == 130
         assert "interrupted" in terminal.text
-        assert "you said stop" not in terminal.text
+        assert "you chose to stop" not in terminal.text
         assert "Traceback" not in terminal.text
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ralph.loop.screen import Status
 from ralph.ui.console import status_text
-from ralph.ui.screen import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable

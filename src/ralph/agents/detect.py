@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
-from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +14,6 @@ from ralph.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
 
     from ralph.agents.spec import AgentSpec
 
@@ -35,30 +31,48 @@ class Installed(msgspec.Struct, frozen=True):
 
 def locate(spec: AgentSpec, path: str | None = None) -> str | None:
     """Return the agent's program if it is in PATH. For an agent that is part of ralph, return ralph's Python."""
+    import shutil
+
     programs = (registry.python() if name == PYTHON else shutil.which(name, path=path) for name in spec.commands)
     return next(filter(None, programs), None)
 
 
-def probe(spec: AgentSpec, program: str) -> tuple[bool, str | None]:
+def probe(spec: AgentSpec, program: str, environ: Mapping[str, str] | None = None) -> tuple[bool, str | None]:
     """Run the version command. Return whether it succeeded, and the version if it can be read."""
     if not spec.version.args:
         return True, None
-    code, text = _run(program, spec.version.args, _modified(program))
+    code, text = _output(program, spec.version.args, environ)
     found = re.search(spec.version.pattern, text)
     return code == 0, found.group(1) if found else None
 
 
-def help_text(program: str, args: tuple[str, ...]) -> str:
+def help_text(program: str, args: tuple[str, ...], environ: Mapping[str, str] | None = None) -> str:
     """Return the program's help. Some programs print it on stderr."""
-    return _run(program, args, _modified(program))[1]
+    return _output(program, args, environ)[1]
 
 
-@cache
-def _run(program: str, args: tuple[str, ...], _modified: int) -> tuple[int | None, str]:
-    """Return the exit code and the output. Cached, because some programs take a second."""
+#: Outputs by command, because some programs take a second. A program that was replaced runs again.
+_outputs: dict[tuple[str, tuple[str, ...], int], tuple[int | None, str]] = {}
+
+
+def _output(program: str, args: tuple[str, ...], environ: Mapping[str, str] | None) -> tuple[int | None, str]:
+    command = (program, args, _modified(program))
+    if command not in _outputs:
+        _outputs[command] = _run(program, args, environ)
+    return _outputs[command]
+
+
+def _run(program: str, args: tuple[str, ...], environ: Mapping[str, str] | None) -> tuple[int | None, str]:
+    import subprocess
+
     try:
         done = subprocess.run(
-            [program, *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_TIMEOUT, check=False
+            [program, *args],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=environ,
+            timeout=PROBE_TIMEOUT,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None, ""
@@ -66,30 +80,29 @@ def _run(program: str, args: tuple[str, ...], _modified: int) -> tuple[int | Non
 
 
 def _modified(program: str) -> int:
-    """Return the modification time, so that a program that was replaced runs again."""
     try:
         return os.stat(program).st_mtime_ns  # noqa: PTH116 - the name may be a bare one
     except OSError:
         return 0
 
 
-def explicit(name: str, workdir: Path | None = None) -> Installed:
-    """Return the requested agent. Raises UsageError if it is not installed."""
-    spec = registry.get(name, workdir)
+def explicit(spec: AgentSpec, environ: Mapping[str, str] | None = None, name: str = "") -> Installed:
+    """Return the requested agent. Raises UsageError, with `name` if that is an alias, if it is not installed."""
     program = locate(spec)
     if program is None:
         commands = " or ".join(f"'{command}'" for command in spec.commands)
         raise UsageError(
-            f"agent '{name}' ({spec.title}) was asked for, but {commands} was not found in PATH.\n"
+            f"agent '{name or spec.name}' ({spec.title}) was asked for, but {commands} is not in PATH.\n"
             f"  To install it: {_how_to_install(spec)}"
         )
-    return Installed(spec, program, probe(spec, program)[1])
+    return Installed(spec, program, probe(spec, program, environ)[1])
 
 
 def auto(
     enabled: Mapping[str, bool],
     priority: Iterable[str] = (),
     find: Callable[[AgentSpec], str | None] = locate,
+    environ: Mapping[str, str] | None = None,
 ) -> Installed:
     """Return the first agent that is enabled, installed and works."""
     looked = []
@@ -101,7 +114,7 @@ def auto(
         if program is None:
             looked.append((spec, ""))
             continue
-        works, version = probe(spec, program)
+        works, version = probe(spec, program, environ)
         if works:
             return Installed(spec, program, version)
         looked.append((spec, f"{program} {' '.join(spec.version.args)} failed"))
@@ -114,9 +127,10 @@ def auto(
 
 
 def _order(priority: Iterable[str]) -> list[AgentSpec]:
-    detectable = (spec for spec in registry.all_specs() if spec.detect is not None)
     named = [registry.get(name) for name in priority]
-    return named or sorted(detectable, key=lambda spec: (spec.detect or 0, spec.name))
+    if named:
+        return named
+    return sorted((s for s in registry.all_specs() if s.detect is not None), key=lambda s: (s.detect or 0, s.name))
 
 
 def _how_to_install(spec: AgentSpec) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 
 from ralph.cli.echo import echo, echo_json
-from ralph.cli.run import settle
+from ralph.planning.settle import settle
+from ralph.trust.approval import from_environment
 
 
 @click.command("config", context_settings={"help_option_names": ["-h", "--help"]})
@@ -23,9 +25,9 @@ def config_command(config_file: str | None, schema: bool, as_json: bool) -> None
 
         echo_json(json_schema(), indent=2)
         return
-    from ralph.planning.masking import resolved_masker
+    from ralph.launching.masking import resolved_masker
 
-    resolved, _ = settle({}, config_file)
+    resolved = settle({}, config_file, from_environment(os.environ)).resolved
     mask = resolved_masker(resolved)
     values: dict[str, Any] = mask.value(msgspec.to_builtins(resolved.settings))
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -9,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralph.cli.echo import echo
-from ralph.cli.run import working_directory
 from ralph.config.durations import format_duration, parse_duration
 from ralph.errors import RunError, UsageError
 from ralph.journal import reader
 from ralph.journal.alive import is_alive
 from ralph.journal.condition import Condition, condition, going, is_held
 from ralph.journal.requests import Requests, Stop
+from ralph.planning.settle import working_directory
+from ralph.trust.approval import from_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +108,7 @@ def resume_command(run: str | None, cwd: str | None) -> None:
     RUN is the id of a run or the beginning of it; without it, the paused run in this directory is resumed. To resume
     a run that has ended or died, use `ralph run --resume`.
     """
-    state = reader.find_state(working_directory(cwd))
+    state = reader.find_state(working_directory(cwd), from_environment(os.environ))
     paths = going(state, run if run is not None else _only_paused(state))
     held = is_held(paths)
     if not Requests(paths).end_pause() and not held:
@@ -138,7 +140,7 @@ def steer_command(words: tuple[str, ...], run: str | None, as_list: bool, clear:
       ralph steer - < review.txt
       ralph steer --list
     """
-    state = reader.find_state(working_directory(cwd))
+    state = reader.find_state(working_directory(cwd), from_environment(os.environ))
     name, text = (run, list(words)) if run is not None else _split(state, words, alone=as_list or clear)
     if as_list or clear:
         if text or (as_list and clear):
@@ -180,7 +182,7 @@ _LIKE_AN_ID = 8
 
 
 def _find(run: str | None, cwd: str | None) -> RunPaths:
-    return going(reader.find_state(working_directory(cwd)), run)
+    return going(reader.find_state(working_directory(cwd), from_environment(os.environ)), run)
 
 
 def _only_paused(state: StatePaths) -> str | None:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from ralph.cli.echo import echo
-from ralph.cli.run import working_directory
 from ralph.config.yamlfile import NAMES
 from ralph.dialects.found import find
 from ralph.errors import RunError, UsageError
-from ralph.trust import items as trust
+from ralph.planning.brought import brought, of_dialect
+from ralph.planning.settle import working_directory
+from ralph.trust import store
+from ralph.trust.approval import from_environment, required
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,16 +88,17 @@ def write(path: Path, text: str) -> bool:
 
 
 def _remember(path: Path) -> None:
-    """What we wrote is trusted; where that cannot be kept, the user will be asked."""
+    """Approves what ralph wrote; if that cannot be stored, the user will be asked."""
     try:
-        trust.remember_file(path)
+        store.remember_file(path)
     except RunError as error:
         echo(f"note: {error}", err=True)
 
 
 def _from_existing(workdir: Path) -> None:
     from ralph.config.layers import resolve
-    from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose, module
+    from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose
+    from ralph.dialects.modules import module
     from ralph.dialects.translate import as_yaml
 
     for name in NAMES:
@@ -108,12 +111,14 @@ def _from_existing(workdir: Path) -> None:
             "agents/*.sh with config).\n  `ralph init` writes a first ralph.yml."
         )
     _, notes = choose(workdir, found.dialect)
+    environ = dict(os.environ)
+    trust = from_environment(environ)
     if found.dialect in RUN_TO_BE_READ:
-        trust.require(trust.of_dialect(found, workdir))
-    layer = module(found.dialect).layer(found, workdir)
+        trust = required(trust, of_dialect(found, workdir, environ))
+    layer = module(found.dialect).layer(found, workdir, environ)
     resolved = resolve(workdir, {}, environ={}, dialect=layer)  # which tells what is wrong in these files
-    was_trusted = not trust.untrusted(trust.items(resolved, workdir))
-    if write(workdir / "ralph.yml", as_yaml(found, layer)) and was_trusted:
+    wanted = brought(resolved, workdir)
+    if write(workdir / "ralph.yml", as_yaml(found, layer)) and not trust.recalling(wanted).missing(wanted):
         _remember(workdir / "ralph.yml")
     for note in (*notes, *resolved.warnings):
         echo(f"note: {note}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -9,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralph.cli.echo import echo, echo_json
-from ralph.cli.run import working_directory
 from ralph.config.durations import format_duration
 from ralph.config.settings import Ui
 from ralph.errors import UsageError
 from ralph.journal import reader
 from ralph.journal.alive import is_alive
 from ralph.journal.condition import Condition, condition
+from ralph.planning.settle import working_directory
 from ralph.system.files import open_regular
 from ralph.transcripts.events import encode
+from ralph.trust.approval import from_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,7 +40,7 @@ _cwd = click.option(
 def runs_command(as_json: bool, cwd: str | None) -> None:
     """List the runs in this directory, oldest first."""
 
-    state = reader.find_state(working_directory(cwd))
+    state = reader.find_state(working_directory(cwd), from_environment(os.environ))
     runs = reader.list_runs(state)
     for paths in runs:
         row = _summary(paths)
@@ -108,7 +110,7 @@ def show_command(
     """
     if raw and as_json:
         raise UsageError("--raw and --json cannot be given together")
-    state = reader.find_state(working_directory(cwd))
+    state = reader.find_state(working_directory(cwd), from_environment(os.environ))
     paths = reader.find_run(state, run)
     if iteration is not None and not paths.iteration(iteration).is_dir():
         last = sum(1 for _ in (paths.root / "iterations").glob("[0-9]*"))
@@ -163,7 +165,7 @@ def tail_command(run: str | None, follow: bool, count: int, as_json: bool, cwd: 
     """
     from collections import deque
 
-    state = reader.find_state(working_directory(cwd))
+    state = reader.find_state(working_directory(cwd), from_environment(os.environ))
     paths = reader.find_run(state, run)
     player = _Player(as_json=as_json, masked=_is_masked(paths))
     if not follow:

@@ -1,4 +1,4 @@
-"""What a run costs, and how that is known: as the agent reports it, else by a table of prices, else not at all."""
+"""What a run costs: as the agent reports it, or else by a price table, or else unknown."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class CostFrom(StrEnum):
 
 
 class Cost:
-    """Of one iteration. Once the agent names its cost, that is the cost: nothing is reckoned on top."""
+    """The cost of one iteration. Once the agent reports a cost, that is the cost: price-table estimates are dropped."""
 
     def __init__(self, cost_of: CostOf | None) -> None:
         self._cost_of = cost_of
         self._reported: float | None = None
-        self._reckoned: float | None = None
+        self._estimated: float | None = None
         self._gaps = False
 
     def add(self, usage: Usage) -> None:
@@ -39,38 +39,38 @@ class Cost:
             if price is None:
                 self._gaps = self._gaps or _counts(usage)
             else:
-                self._reckoned = (self._reckoned or 0.0) + price
+                self._estimated = (self._estimated or 0.0) + price
 
     @property
     def usd(self) -> float | None:
-        return self._reckoned if self._reported is None else self._reported
+        return self._estimated if self._reported is None else self._reported
 
     @property
     def source(self) -> CostFrom | None:
         if self._reported is not None:
             return CostFrom.REPORTED
-        return None if self._reckoned is None else CostFrom.PRICES
+        return None if self._estimated is None else CostFrom.PRICES
 
     @property
     def partly(self) -> bool:
-        """Whether some of it is not known."""
+        """Whether part of it is unknown."""
         return self._reported is None and self._gaps
 
 
-class RunCosts(msgspec.Struct, omit_defaults=True):
-    """Of a run: how many iterations each way."""
+class RunCosts(msgspec.Struct, frozen=True, omit_defaults=True):
+    """In how many iterations of a run the cost was reported, computed from prices, or unknown."""
 
     reported: int = 0
     by_prices: int = 0
     unknown: int = 0
 
-    def add(self, cost: Cost) -> None:
-        match cost.source:
-            case CostFrom.REPORTED:
-                self.reported += 1
-            case CostFrom.PRICES:
-                self.by_prices += 1
-        self.unknown += cost.source is None or cost.partly
+    def plus(self, cost: Cost) -> RunCosts:
+        """With one more iteration."""
+        return RunCosts(
+            reported=self.reported + (cost.source is CostFrom.REPORTED),
+            by_prices=self.by_prices + (cost.source is CostFrom.PRICES),
+            unknown=self.unknown + (cost.source is None or cost.partly),
+        )
 
     def describe(self, usd: float | None, iterations: int) -> str:
         if usd is None:
@@ -79,7 +79,8 @@ class RunCosts(msgspec.Struct, omit_defaults=True):
             *(["reported by the agent"] if self.reported else []),
             *(["by price table"] if self.by_prices else []),
         ]
-        gaps = f"; not known in {self.unknown} of {iterations} iterations" if self.unknown else ""
+        total = "1 iteration" if iterations == 1 else f"{iterations} iterations"
+        gaps = f"; unknown in {self.unknown} of {total}" if self.unknown else ""
         return f"${usd:.4f} ({' and '.join(how)}{gaps})"
 
     def facts(self, usd: float | None) -> dict[str, Any]:
@@ -87,8 +88,8 @@ class RunCosts(msgspec.Struct, omit_defaults=True):
 
 
 def not_enforced(model: str | None) -> str:
-    """What is said after an iteration whose cost is not known."""
-    why = f"no price is known for {model}" if model else "it did not name its model either (--model would)"
+    """The notice after an iteration whose cost is unknown."""
+    why = f"no price is known for {model}" if model else "it did not report its model either (set it with --model)"
     return f"--max-cost cannot be enforced: the agent did not report its cost, and {why}"
 
 
@@ -97,5 +98,5 @@ def _counts(usage: Usage) -> bool:
 
 
 def pricing(prices: Prices, model: str | None) -> CostOf:
-    """Prices usage by the model that the agent names, or else by the configured one."""
+    """Prices usage by the model that the agent reports, or else by the configured one."""
     return lambda usage: prices.cost(usage, usage.model or model)

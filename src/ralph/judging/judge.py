@@ -1,4 +1,4 @@
-"""What did this iteration amount to? Read from the structure of the transcript and the exit status alone."""
+"""The outcome of an iteration, read from the structure of the transcript and the exit status alone."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Outcome(StrEnum):
     NOT_FOUND = "not_found"
 
 
-#: Only a person can change these.
+#: Only a person can resolve these.
 NEEDS_PERSON = frozenset({Outcome.AUTH, Outcome.QUOTA, Outcome.PERMISSION_DENIED, Outcome.QUESTION})
 
 
-#: What the agent says of itself, where its process ended well.
-_SAID = {Signal.TASK_FAILED: Outcome.FAILED, Signal.FAILED: Outcome.FAILED, Signal.QUESTION: Outcome.QUESTION}
+#: What the agent itself reports when its process exits without an error.
+_CLAIMED = {Signal.TASK_FAILED: Outcome.FAILED, Signal.FAILED: Outcome.FAILED, Signal.QUESTION: Outcome.QUESTION}
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -64,8 +64,8 @@ class Verdict(msgspec.Struct, frozen=True):
 def judge(ended: Ended, seen: Observation, *, structured: bool) -> Verdict:
     outcome, why = _outcome(ended, seen)
     claim = seen.message.claim(structured=structured)
-    if outcome is Outcome.OK and claim.signal in _SAID:
-        return Verdict(_SAID[claim.signal], claim.why, claim)
+    if outcome is Outcome.OK and claim.signal in _CLAIMED:
+        return Verdict(_CLAIMED[claim.signal], claim.why, claim)
     return Verdict(outcome, why, claim)
 
 
@@ -77,31 +77,36 @@ def _outcome(ended: Ended, seen: Observation) -> tuple[Outcome, str]:
             return Outcome.INTERRUPTED, ended.reason
         case EndKind.IDLE:
             if seen.retrying is not None and seen.retrying.get("class"):
-                # It was silent because the provider let it wait.
+                # It was silent because the provider made it wait.
                 return _class(seen.retrying["class"]), f"{_message(seen.retrying)} (it was retrying); {ended.reason}"
             return Outcome.TIMEOUT_IDLE, ended.reason
         case EndKind.WALL:
             return Outcome.TIMEOUT_WALL, ended.reason
         case EndKind.LOST:
             return Outcome.CRASHED, ended.reason
-    told = _told(seen)
-    # An agent that was still there after a good last word was ended by us: its status says nothing.
+        case EndKind.EXITED | EndKind.LINGERED:
+            return _exited(ended, seen)
+
+
+def _exited(ended: Ended, seen: Observation) -> tuple[Outcome, str]:
+    reported = _reported(seen)
+    # ralph ended an agent that lingered after its result: its exit status means nothing.
     status = 0 if ended.kind is EndKind.LINGERED else ended.status
-    if told is None and status and seen.retrying is not None:
+    if reported is None and status and seen.retrying is not None:
         return _class(seen.retrying.get("class")), f"{_message(seen.retrying)} (it was still retrying); {ended.reason}"
-    if status is not None and status < 0 and (told is None or told[0] is Outcome.FAILED):
+    if status is not None and status < 0 and (reported is None or reported[0] is Outcome.FAILED):
         return Outcome.CRASHED, ended.reason
-    if told is not None:
-        return told
+    if reported is not None:
+        return reported
     if status:
         return Outcome.FAILED, ended.reason
     if not seen.spoke and not seen.tools.started:
-        return Outcome.EMPTY, "it ended without a word"
+        return Outcome.EMPTY, "the agent ended without an answer"
     return Outcome.OK, ended.reason
 
 
-def _told(seen: Observation) -> tuple[Outcome, str] | None:
-    """What the agent's CLI itself said went wrong."""
+def _reported(seen: Observation) -> tuple[Outcome, str] | None:
+    """The error that the agent's CLI itself reported."""
     result = seen.result
     if result is not None and result.get("ok") is False:
         cause = seen.error or result

@@ -1,4 +1,4 @@
-"""What the events of one iteration add up to. Its size does not grow with the transcript."""
+"""A summary of the events of one iteration. Its size does not grow with the transcript."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ from ralph.transcripts.events import (
     Usage,
     UsageEvent,
 )
-from ralph.transcripts.meta import Kind
+from ralph.transcripts.meta import ErrorClass, Kind
 
-_TAIL = 2000
-#: In the year 5138. Whoever names a later time does not mean it.
+#: In the year 5138. A later time is a mistake.
 _LATEST = 1e11
-#: Longer names are nobody's honest ones.
+#: A longer name is not a real one.
 _NAME = 200
 
 
@@ -40,7 +39,7 @@ class ToolCounts(msgspec.Struct):
 
 
 def add_usage(total: Usage, more: Usage) -> Usage:
-    """Sums what is known; what nobody gave stays None."""
+    """Sums what is known; what is unknown on both sides stays None."""
     return Usage(
         prompt_tokens=_both(total.prompt_tokens, more.prompt_tokens),
         completion_tokens=_both(total.completion_tokens, more.completion_tokens),
@@ -54,7 +53,7 @@ def add_usage(total: Usage, more: Usage) -> Usage:
 
 
 def _is_time(value: Any) -> TypeGuard[int | float]:
-    """Seconds that lead to a date which can be written, in an agent's words that may hold any number."""
+    """Whether a number that an agent reports can be a time in seconds."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LATEST
 
 
@@ -63,7 +62,7 @@ def _both(a: Any, b: Any) -> Any:
 
 
 def subtract_usage(total: Usage, known: Usage) -> Usage:
-    """What came on top of what is known already; unchanged if the total cannot hold it."""
+    """The part of `total` beyond `known`; all of it if `known` is larger."""
     left = {
         name: value - (getattr(known, name) or 0)
         for name in Usage.__struct_fields__
@@ -73,7 +72,7 @@ def subtract_usage(total: Usage, known: Usage) -> Usage:
 
 
 def known_total(usage: Usage) -> int | None:
-    """All tokens, as given or as the sum of both sides."""
+    """All tokens, as reported or as the sum of prompt and completion."""
     if usage.total_tokens is not None:
         return usage.total_tokens
     if usage.prompt_tokens is None and usage.completion_tokens is None:
@@ -87,14 +86,13 @@ class Observation:
     def __init__(
         self, markers: Markers | SignalReader, cost_of: CostOf | None = None, before: Usage | None = None
     ) -> None:
-        #: what a resumed session had told before, if it will tell it again
+        #: what a resumed session reported before, if it will report it again
         self._before = before
-        #: the usage as the agent told it
-        self.told = Usage()
+        #: the usage as the agent reported it
+        self.reported = Usage()
         self.message: SignalReader = FinalMessage(markers) if isinstance(markers, Markers) else markers
         self.spoke = False
-        self.last_words = ""
-        self._answer = 0  # of the words since anything else happened, however they came in pieces
+        self._answer = 0  # checksum of the words since the last event of another kind, however they were split
         self._new_answer = False
         self.plan = ""
         self.tools = ToolCounts()
@@ -110,22 +108,32 @@ class Observation:
         self.result: dict[str, Any] | None = None
         self.resets_at: float | None = None
         self.retry_after: float | None = None
-        self.parse_errors = 0
-        #: the CLI's own retry that nothing has followed yet
+        #: the CLI's own retry, until anything follows it
         self.retrying: dict[str, Any] | None = None
 
     @property
     def spent(self) -> Usage:
-        """The usage, with its cost by the price table if the agent names none."""
+        """The usage, with its cost from the price table if the agent reports none."""
         return msgspec.structs.replace(self.usage, cost_usd=self.cost.usd)
 
     @property
+    def reported_error(self) -> bool:
+        """Whether the agent's CLI itself reported an error."""
+        return self.error is not None or (self.result is not None and self.result.get("ok") is False)
+
+    @property
+    def finished(self) -> bool:
+        """The agent reported its result, or it waits for a login that nobody will do."""
+        needs_login = self.error is not None and self.error.get("class") == ErrorClass.AUTH
+        return (self.result is not None or needs_login) and not self.open_tools
+
+    @property
     def answer(self) -> str | None:
-        """Equal for equal final messages; None if there were no words."""
+        """Equal for equal final messages; None if the agent wrote nothing."""
         return f"{self._answer:08x}" if self.spoke else None
 
     def feed(self, events: list[TranscriptEvent]) -> None:
-        words: list[str] = []  # those that nothing came between: taken together they cost a third
+        words: list[str] = []  # consecutive words: joining them costs a third of handling each
         for event in events:
             kind = type(event)
             if kind is Text:
@@ -138,7 +146,7 @@ class Observation:
                 self._words(words)
                 words = []
             if kind is Text:
-                self._not_said(event)  # type: ignore[arg-type]
+                self._other_text(event)  # type: ignore[arg-type]
             else:
                 self._other(event)
         if words:
@@ -147,7 +155,7 @@ class Observation:
     def _words(self, words: list[str]) -> None:
         if type(self.message) is FinalMessage:
             self.message.feed("\n".join(words))
-        else:  # the reader of a convention gets them as they came
+        else:  # a dialect's reader gets them unjoined
             for text in words:
                 self.message.feed(text)
         spoken = [text for text in words if text and not text.isspace()]
@@ -158,10 +166,8 @@ class Observation:
         if self._new_answer:
             self._answer, self._new_answer = 0, False
         self._answer = zlib.crc32("".join(spoken).encode("utf-8", "surrogatepass"), self._answer)
-        last = spoken[-1]
-        self.last_words = last if len(last) <= _TAIL else last[-_TAIL:]
 
-    def _not_said(self, event: Text) -> None:
+    def _other_text(self, event: Text) -> None:
         if event.tag is Tag.THINK:
             if not self.plan:
                 self.plan = event.text.strip().partition("\n")[0][:200]
@@ -193,7 +199,7 @@ class Observation:
                 self.tool_ms += tool.duration_ms or 0
                 self._boundary()
             case UsageEvent(usage=usage):
-                self.told = add_usage(self.told, usage)
+                self.reported = add_usage(self.reported, usage)
                 if self._before is not None:
                     usage, self._before = subtract_usage(usage, self._before), None
                 self.usage = add_usage(self.usage, usage)
@@ -204,7 +210,7 @@ class Observation:
 
     def _count(self, name: str) -> None:
         self.tool_names[name[:_NAME]] += 1
-        if len(self.tool_names) > recent.KEPT:  # names that an agent makes up: those used most are told
+        if len(self.tool_names) > recent.KEPT:  # an agent that invents names: keep those used most
             self.tool_names = Counter(dict(self.tool_names.most_common(recent.KEPT // 2)))
 
     def _meta(self, fields: dict[str, Any]) -> None:
@@ -219,12 +225,10 @@ class Observation:
             case Kind.RESULT:
                 self.result = fields
                 if fields.get("ok") is True:
-                    self.error = None  # it got over it
+                    self.error = None  # it recovered
             case Kind.RETRY:
                 self.retrying = fields
             case Kind.RATE_LIMIT:
                 resets, after = fields.get("resets_at"), fields.get("retry_after")
                 self.resets_at = float(resets) if _is_time(resets) else self.resets_at
                 self.retry_after = float(after) if _is_time(after) else self.retry_after
-            case Kind.PARSE_ERROR:
-                self.parse_errors += 1

@@ -1,4 +1,4 @@
-"""Tokens to dollars, by an explicit table only: the user's file, then the package genai-prices if it is installed."""
+"""Tokens to dollars, by a price table only: the user's file, then the package genai-prices if it is installed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PACKAGE = "genai_prices"
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Dollars for a million tokens. A kind of input without its own price costs what other input costs."""
+    """Dollars per million tokens. Cached input without its own price costs as much as other input."""
 
     input: Dollars
     output: Dollars
@@ -30,7 +30,7 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cache_write: Dollars | None = None
 
     def of(self, usage: Usage) -> float | None:
-        """None if one side is not known: a part is no price."""
+        """None if either count is unknown: part of a price would be wrong."""
         prompt, output = usage.prompt_tokens, usage.completion_tokens
         if prompt is None or output is None:
             return None
@@ -42,7 +42,7 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Prices(msgspec.Struct, frozen=True):
-    """What is known of prices. The first pattern in the file that fits a model counts."""
+    """The known prices. The first pattern in the file that matches a model counts."""
 
     rows: tuple[tuple[str, Price], ...] = ()
     path: Path | None = None
@@ -67,7 +67,7 @@ class Prices(msgspec.Struct, frozen=True):
     def _row(self, model: str) -> Price | None:
         from fnmatch import fnmatchcase
 
-        # a router's name of a model, `anthropic/claude-x`, may be written with or without the router's part
+        # the table may list `anthropic/claude-x`, as routers name a model, with or without the first part
         for name in dict.fromkeys((model, model.rpartition("/")[2])):
             for pattern, price in self.rows:
                 if fnmatchcase(name, pattern):
@@ -76,16 +76,16 @@ class Prices(msgspec.Struct, frozen=True):
 
 
 def find(resolved: Resolved) -> Prices:
-    """The file that the setting names, or the user's own if there is one."""
+    """The file that the setting names, or the user's default file if there is one."""
     named = resolved.settings.prices
     if named is not None:
         return load(resolved.bases.get("prices", Path()) / Path(named).expanduser())
-    default = user_config_dir() / "prices.toml"
+    default = user_config_dir(resolved.environ) / "prices.toml"
     return load(default) if default.exists() else Prices()
 
 
 def load(path: Path) -> Prices:
-    """One file; all that is wrong with it is told at once."""
+    """Reads a price file, and reports all its mistakes at once."""
     import tomllib
 
     try:
@@ -111,7 +111,7 @@ def _complaint(path: Path, table: dict[str, Any]) -> str:
     found = []
     for pattern, row in table.items():
         if isinstance(row, dict) and row and all(isinstance(value, dict) for value in row.values()):
-            found.append(f"[{pattern}.{next(iter(row))}]: put a name with dots into quotes")
+            found.append(f"[{pattern}.{next(iter(row))}]: put a name that contains dots in quotes")
         elif isinstance(row, dict):
             found += problems_in(row, Price, f"{pattern}: ")
         else:
@@ -120,7 +120,7 @@ def _complaint(path: Path, table: dict[str, Any]) -> str:
 
 
 def package_installed() -> bool:
-    """Without importing it: that takes half a second."""
+    """Whether it is installed, without importing it: that takes half a second."""
     from importlib.util import find_spec
 
     return find_spec(_PACKAGE) is not None
@@ -146,6 +146,6 @@ def _by_package(usage: Usage, model: str) -> float | None:
             cache_write_tokens=usage.cache_write_tokens,
         )
         price = package.calc_price(tokens, model_ref=name, provider_id=provider or None)
-    except (LookupError, ValueError):  # a model it does not know, counts that do not add up
+    except (LookupError, ValueError):  # an unknown model, counts that do not add up
         return None
     return float(price.total_price)

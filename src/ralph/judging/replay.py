@@ -1,4 +1,4 @@
-"""A recording judged as if it had just been run."""
+"""Judges a recording as if it had just been run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import msgspec
 from ralph.agents import adapters as registry
 from ralph.judging.judge import judge
 from ralph.judging.observe import Observation
+from ralph.judging.output import OutputReader
 from ralph.judging.signals import Markers
-from ralph.judging.topics import TopicReader
 from ralph.runners.process import Ended, EndKind, describe_status
 from ralph.transcripts.events import Meta, TranscriptEvent, encode
-from ralph.transcripts.framing import LineFramer
 from ralph.transcripts.meta import Kind
 from ralph.transcripts.safe import SafeAdapter
 
@@ -30,30 +29,26 @@ def replay(
 ) -> Iterator[tuple[list[TranscriptEvent], bytes]]:
     """Events in batches, each with its JSON lines; the verdict is the last one.
 
-    A recording does not say how the two streams were interleaved: stderr comes first, as most of what CLIs print
-    there they print at the start.
+    A recording does not say how the two streams were interleaved. stderr comes first, because CLIs print most of it
+    at the start.
     """
     adapter = SafeAdapter(registry.create(transcript, prompt=prompt))
     seen = Observation(Markers.configured(promise))
-    topics = TopicReader()
-    for data, feed in ((err, adapter.feed_stderr_lines), (out, adapter.feed_lines)):
-        framer = LineFramer()
-        for start in range(0, len(data), _CHUNK):
-            batch = feed(framer.feed(data[start : start + _CHUNK]))
-            seen.feed(batch)
-            batch = topics.extend(batch)
-            yield batch, _lines(batch)
-        rest = feed(framer.flush())
-        seen.feed(rest)
-        rest = topics.extend(rest)
-        yield rest, _lines(rest)
-    last = adapter.flush()
-    seen.feed(last)
-    last = topics.extend(last)
-    yield last, _lines(last)
+    reader = OutputReader(adapter, seen)
+    for batch in _batches(reader, out, err):
+        yield batch, _lines(batch)
     ended = Ended(EndKind.EXITED, describe_status(exit_code), exit_code)
     final: list[TranscriptEvent] = [verdict_event(judge(ended, seen, structured=adapter.structured), seen)]
     yield final, _lines(final)
+
+
+def _batches(reader: OutputReader, out: bytes, err: bytes) -> Iterator[list[TranscriptEvent]]:
+    for start in range(0, len(err), _CHUNK):
+        yield reader.stderr(err[start : start + _CHUNK])
+    yield reader.end_stderr()
+    for start in range(0, len(out), _CHUNK):
+        yield reader.stdout(out[start : start + _CHUNK])
+    yield reader.end()
 
 
 def verdict_event(verdict: Verdict, seen: Observation) -> Meta:

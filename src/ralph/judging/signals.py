@@ -1,4 +1,4 @@
-"""Finding the markers by which an agent says that it is done, in its own words and nowhere else."""
+"""Finds the markers with which an agent says that it is done, in its own words and nowhere else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Markers(msgspec.Struct, frozen=True):
 
     @classmethod
     def configured(cls, promise: str | None) -> Markers:
-        """A configured promise replaces the default ones; it counts bare and in promise tags."""
+        """A configured promise replaces the defaults. It counts with and without promise tags."""
         promise = (promise or "").strip()
         if not promise:
             return cls()
@@ -30,11 +30,11 @@ class Signal(StrEnum):
     NONE = "none"
     COMPLETE = "complete"
     REPLAN = "replan"
-    #: by its own word this iteration's task failed; it may be tried again
+    #: the agent says that this iteration's task failed; it may be tried again
     TASK_FAILED = "task_failed"
-    #: by its own word the whole job failed
+    #: the agent says that the whole job failed
     FAILED = "failed"
-    #: it asks a person
+    #: the agent asks a person
     QUESTION = "question"
 
 
@@ -46,25 +46,25 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class SignalReader(Protocol):
-    """Follows the agent's own words, and in the end says what they signal. Conventions bring their own readers."""
+    """Reads the agent's own words and says what they signal in the end. A dialect may have its own reader."""
 
     def feed(self, text: str) -> None: ...
 
     def boundary(self) -> None:
-        """Something other than words happened."""
+        """Called when something other than words happened."""
 
     def claim(self, *, structured: bool) -> Claim:
         """`structured`: the words are known to be the agent's own, message by message."""
 
 
 class FinalMessage:
-    """Follows the agent's words and keeps only what is needed to judge its last message, however long it is."""
+    """Reads the agent's words and keeps only what it takes to judge the last message, however long that is."""
 
     def __init__(self, markers: Markers) -> None:
         self._markers = markers
         self._all = markers.complete + markers.replan
         self._longest = max(len(m) for m in self._all) + 64
-        self.mentioned = ""  # a marker that was seen anywhere in the agent's words
+        self.mentioned = ""  # a marker anywhere in the agent's words
         self.last_line = ""
         self._begin()
 
@@ -97,7 +97,7 @@ class FinalMessage:
     def _note_last(self, text: str) -> None:
         last = text.rstrip()
         if last:
-            # Its beginning is enough: no marker is as long as what is kept.
+            # The beginning is enough: it is longer than any marker.
             self.last_line = last.rpartition("\n")[2].strip()[: self._longest] if len(last) > 200 else last
 
     def _feed_line(self, line: str) -> None:

@@ -1,4 +1,4 @@
-"""`<event topic="T" target="H">payload</event>` in an agent's own words: how one of its roles speaks to the next."""
+"""`<event topic="T" target="H">payload</event>` in an agent's own words: a message from one role to the next."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 class TopicReader:
-    """Fed the agent's words line by line or more at once; keeps no more than one tag that is still open."""
+    """Reads the agent's words, one or more lines at a time. It keeps at most one tag that is still open."""
 
     def __init__(self) -> None:
         self._open: list[str] = []
@@ -45,7 +45,7 @@ class TopicReader:
             if start < 0 or end < 0:
                 break
             if start < end:
-                # no nesting: of several openings the last before an end is the one that it ends
+                # tags do not nest: an end belongs to the last opening before it
                 topic = _read(rest[rest.rfind(_OPEN, start, end) : end])
                 if topic is not None:
                     found.append(topic)
@@ -65,7 +65,7 @@ class TopicReader:
         self._open, self._size = [], 0
 
     def extend(self, events: list[TranscriptEvent]) -> list[TranscriptEvent]:
-        """The same events, each message to a topic behind the words that hold it."""
+        """The same events, with each message to a topic after the words that contain it."""
         result: list[TranscriptEvent] | None = None
         for index, event in enumerate(events):
             more: list[Topic] = []
@@ -73,7 +73,7 @@ class TopicReader:
                 if event.tag is Tag.AI:
                     more = self.feed(event.text)
             elif self._open and type(event) is ToolStart:
-                self._drop()  # the message that it stood in is over
+                self._drop()  # its message is over
             if more and result is None:
                 result = events[:index]
             if result is not None:

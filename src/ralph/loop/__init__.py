@@ -1,1 +1,1 @@
-"""The policy: what an iteration amounted to, whether the work is done, what comes next."""
+"""The loop and its policy: runs iterations, decides whether the work is done, and what comes next."""

@@ -1,4 +1,4 @@
-"""How a run speaks: events to the journal and then to the screen, and the line that says what is going on."""
+"""Sends events to the journal and then to the screen, and keeps the live line up to date."""
 
 from __future__ import annotations
 
@@ -6,36 +6,34 @@ import time
 from typing import TYPE_CHECKING
 
 from ralph.judging.observe import add_usage, known_total
+from ralph.loop.screen import Status
 from ralph.transcripts import meta
-from ralph.ui.screen import Status
 
 if TYPE_CHECKING:
     from ralph.journal.writer import JournalWriter
-    from ralph.loop.limits import Limits
     from ralph.loop.record import Recorder
-    from ralph.loop.state import RunState
-    from ralph.transcripts.events import TranscriptEvent
-    from ralph.ui.screen import Screen
+    from ralph.loop.screen import Screen
+    from ralph.transcripts.events import TranscriptEvent, Usage
 
 
 class Announcer:
-    """`started` is when the run would have begun if all of it had been run at once, on the monotonic clock."""
+    """`started` is when the run would have started had it run without a break, by the monotonic clock."""
 
-    def __init__(self, journal: JournalWriter, screen: Screen, state: RunState, limits: Limits) -> None:
+    def __init__(self, journal: JournalWriter, screen: Screen, elapsed: float) -> None:
+        """`elapsed` is how many seconds the run has taken before now."""
         self._journal = journal
         self._screen = screen
-        self._state = state
-        self._limits = limits
-        self.started = time.monotonic() - state.elapsed
+        self._iteration = 0
+        self._maximum = 0
+        self.started = time.monotonic() - elapsed
 
     @property
     def elapsed(self) -> float:
         return time.monotonic() - self.started
 
-    @property
-    def maximum(self) -> int:
-        """The number that the last iteration can have: those that ran into limits do not count."""
-        return self._limits.iterations + self._state.uncounted if self._limits.iterations else 0
+    def at(self, iteration: int, maximum: int) -> None:
+        """The iteration that the live line names, and the number of the last one that is allowed."""
+        self._iteration, self._maximum = iteration, maximum
 
     def emit(self, events: list[TranscriptEvent]) -> None:
         """To the journal, then to the screen."""
@@ -44,36 +42,38 @@ class Announcer:
     def note(self, text: str) -> None:
         self.emit([meta.notice(text)])
 
-    def tick(self, recorder: Recorder) -> None:
-        """While an agent runs."""
+    def tick(self, recorder: Recorder, before: Usage) -> None:
+        """While an agent runs. `before` is the usage of the iterations before."""
         late = self._journal.overdue(1.0)
         if late[0]:
             self._screen.show(*late)
-        usage = add_usage(self._state.usage, recorder.observation.spent)
+        seen = recorder.observation
+        usage = add_usage(before, seen.spent)
         self._screen.status(
             Status(
-                iteration=self._state.iteration,
-                maximum=self.maximum,
+                iteration=self._iteration,
+                maximum=self._maximum,
                 elapsed=self.elapsed,
                 silent=time.monotonic() - recorder.last_output,
                 tokens=known_total(usage),
                 cost=usage.cost_usd,
-                tools=recorder.observation.tools.started,
-                open_tool=next(reversed(recorder.observation.open_tools.values()), None),
+                tools=seen.tools.started,
+                open_tool=next(reversed(seen.open_tools.values()), None),
             )
         )
 
     def checking(self, command: str, seconds: float) -> None:
-        self._screen.status(self._idle(seconds, checking=self._safe(command)))
+        self._screen.status(self._idle(seconds, checking=self._masked(command)))
 
     def waiting(self, why: str, left: float) -> None:
-        self._screen.status(self._idle(left, waiting=self._safe(why)))
+        self._screen.status(self._idle(left, waiting=self._masked(why)))
 
-    def pausing(self, since: float, go_on: str) -> None:
-        self._screen.status(self._idle(since, elapsed=self.elapsed - since, paused=go_on))
+    def pausing(self, seconds: float, resume: str) -> None:
+        self._screen.status(self._idle(seconds, elapsed=self.elapsed - seconds, paused=resume))
 
-    def held_for(self, seconds: float) -> None:
-        self.started += seconds  # a pause is no run time
+    def paused(self, seconds: float) -> None:
+        """A pause of `seconds` is over."""
+        self.started += seconds  # a pause is not run time
 
     def _idle(
         self,
@@ -84,10 +84,10 @@ class Announcer:
         waiting: str | None = None,
         paused: str | None = None,
     ) -> Status:
-        """What is shown while no agent runs."""
+        """The live line while no agent runs."""
         return Status(
-            iteration=self._state.iteration,
-            maximum=self.maximum,
+            iteration=self._iteration,
+            maximum=self._maximum,
             elapsed=self.elapsed if elapsed is None else elapsed,
             silent=seconds,
             tokens=None,
@@ -99,5 +99,5 @@ class Announcer:
             paused=paused,
         )
 
-    def _safe(self, text: str) -> str:
+    def _masked(self, text: str) -> str:
         return self._journal.masker.text(text)

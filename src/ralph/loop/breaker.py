@@ -1,7 +1,7 @@
-"""Is it stuck? A breaker that opens when nothing changes, or error or answer are the same, time after time.
+"""A circuit breaker that opens when a run is stuck: nothing changes, or the error or the answer stays the same.
 
-Closed: all is well. Open: stuck; the run ends, or cools down if it is to go on by itself. Half-open: one iteration is
-tried after that; progress closes the breaker, anything else opens it again.
+Closed: all is well. Open: stuck; the run ends, or cools down (`breaker_auto_reset`). Half-open: the one iteration after
+that is a trial; progress closes the breaker, anything else opens it again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from ralph.judging.judge import Verdict
     from ralph.loop.progress import Changes
 
-#: Numbers and ids differ from one time to the next where the error does not.
+#: Numbers and ids may differ where the error is the same.
 _VARIES = re.compile(r"\b(?=[\w-]*\d)[\w-]{6,}\b")
-#: A deadline that ends hard work is no error of that work.
+#: A deadline that ends an iteration in which files changed is not an error.
 _DEADLINES = frozenset({Outcome.TIMEOUT_IDLE, Outcome.TIMEOUT_WALL})
 
 
@@ -33,14 +33,14 @@ class State(StrEnum):
 
 
 class Thresholds(msgspec.Struct, frozen=True):
-    """After how many iterations in a row it is stuck; 0 is never."""
+    """After how many iterations in a row a run is stuck; 0 disables a limit."""
 
     no_progress: int = 5
     same_error: int = 10
     same_answer: int = 10
     cooldown: float = 1800.0
     auto_reset: bool = False
-    #: so many failures in a row end the run by themselves
+    #: this many failures in a row end the run anyway
     failures: int = 5
 
     @classmethod
@@ -56,14 +56,14 @@ class Thresholds(msgspec.Struct, frozen=True):
 
 
 class Round(msgspec.Struct, frozen=True):
-    """One iteration, as far as the breaker looks at it."""
+    """What the breaker sees of one iteration."""
 
     number: int
     changed: bool
     worked: bool
-    #: equal for equal errors; None: there was none
+    #: equal for equal errors; None if there was none
     error: str | None = None
-    #: equal for the same words and the same files; None where there is none, or a commit shows that work gets done
+    #: equal for the same answer and the same files; None without an answer, or if there was a commit
     answer: str | None = None
 
 
@@ -83,7 +83,7 @@ class Streak(msgspec.Struct, frozen=True, omit_defaults=True):
 class Breaker(msgspec.Struct, frozen=True, omit_defaults=True):
     state: State = State.CLOSED
     unchanged: Streak = Streak()
-    #: how many of the unchanged ones were no failures
+    #: how many of the unchanged ones did not fail
     worked: int = 0
     error: Streak = Streak()
     answer: Streak = Streak()
@@ -111,20 +111,20 @@ class Breaker(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.structs.replace(self, state=State.HALF_OPEN) if self.state is State.OPEN else self
 
     def evidence(self, limits: Thresholds) -> str | None:
-        """What was the same, how often and since when; None if that is not enough to be stuck."""
+        """What stayed the same, how often and since when; None if the run is not stuck."""
         streak = self.unchanged
-        # Where every one of them failed, that is what --max-failures is about, unless it is switched off.
+        # If all of them failed, --max-failures ends the run, unless it is disabled.
         if _reached(streak, limits.no_progress) and (self.worked or not limits.failures):
             return f"no progress in {_times(streak)}: no file changed, nothing was committed"
         if _reached(self.error, limits.same_error):
             return f"the same error in {_times(self.error)}"
         if _reached(self.answer, limits.same_answer):
-            return f"the same answer in {_times(self.answer)}, without a commit and with no other files changed"
+            return f"the same answer in {_times(self.answer)}, with no commit and no other files changed"
         return None
 
 
 def observed(number: int, verdict: Verdict, changes: Changes, answer: str | None) -> Round:
-    """What the breaker needs of an iteration."""
+    """What the breaker sees of an iteration."""
     worked = verdict.outcome is Outcome.OK
     error = None
     if not worked and not (changes.changed and verdict.outcome in _DEADLINES):

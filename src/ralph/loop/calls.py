@@ -1,4 +1,4 @@
-"""How often an agent may be called in an hour, counted over a sliding one."""
+"""How often an agent may be called in an hour, counted over a sliding hour."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HOUR = 3600.0
 
 
 class Calls(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`times` are the calls of the last hour, seconds since the epoch; `limit` 0 is no limit."""
+    """`times` are the calls of the last hour, seconds since the epoch; a `limit` of 0 disables it."""
 
     limit: int = 0
     times: tuple[float, ...] = ()
@@ -26,9 +26,9 @@ class Calls(msgspec.Struct, frozen=True, omit_defaults=True):
         if not self.limit or len(recent) < self.limit:
             return None
         until = recent[-self.limit] + HOUR
-        called = "the 1 call" if self.limit == 1 else f"all {self.limit} calls"
-        return Wait(until - now, until, f"{called} of an hour are used up (max_calls_per_hour)")
+        calls = "1 call" if self.limit == 1 else f"{self.limit} calls"
+        return Wait(until - now, until, f"reached the limit of {calls} an hour (max_calls_per_hour)")
 
     def _recent(self, now: float) -> tuple[float, ...]:
-        # One in the future means that the clock was set back: it says nothing about this hour.
+        # A call in the future means that the clock was set back: it says nothing about this hour.
         return tuple(t for t in self.times if now - HOUR < t <= now)

@@ -1,4 +1,4 @@
-"""What other terminals ask of a run that goes on: stop, pause, and notes for the next prompt."""
+"""Requests from other terminals to a running loop: stop, pause, and notes for the next prompt."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 _STEP = 1.0
 
-STOPPED = "it was asked for with `ralph stop`"
+STOPPED = "stopped with `ralph stop`"
 
 
 def ends_now(asked: Stop | None, *, working: bool) -> bool:
-    """Whether a request is due. Between iterations there is nothing that could be finished first."""
+    """Whether a stop is due. Between iterations there is nothing to finish first."""
     return asked is not None and (asked is not Stop.FINISH or not working)
 
 
 def with_notes(notes: list[Note], prompt: str) -> str:
-    """The user's words in front of a prompt, oldest first."""
+    """The prompt with the user's notes in front of it, oldest first."""
     if not notes:
         return prompt
     words = "\n\n".join(note.text.strip() for note in notes)
@@ -37,18 +37,19 @@ def with_notes(notes: list[Note], prompt: str) -> str:
 
 
 def unread(notes: list[Note]) -> str | None:
-    """Why the work is not done, whatever the agent says: the user has asked for something that it has not seen."""
+    """Why a claim to be done is not accepted: the user asked for something that the agent has not seen."""
     match len(notes):
         case 0:
             return None
         case 1:
-            return "the agent says it is complete, but a note came in the meantime (ralph steer)"
+            return "the agent says it is done, but a new note has arrived (ralph steer)"
         case count:
-            return f"the agent says it is complete, but {count} notes came in the meantime (ralph steer)"
+            return f"the agent says it is done, but {count} new notes have arrived (ralph steer)"
 
 
 class Control:
-    """The loop's side. `look` is called on every tick and whenever the bell rings; all else acts on what it saw."""
+    """The loop's side of the requests. The switch calls `look` on every tick and when a request arrives; the other
+    methods act on what it found."""
 
     def __init__(
         self,
@@ -56,16 +57,17 @@ class Control:
         switch: StopSwitch,
         emit: Callable[[list[TranscriptEvent]], None],
         show: Callable[[float], None],
-        held: Callable[[float], None],
-        go_on: str,
+        on_resume: Callable[[float], None],
+        resume: str,
     ) -> None:
-        """`show` is told how long a pause has been going on, `held` how long it was; `go_on` is what ends it."""
+        """`show` gets how long a pause has lasted so far, `on_resume` how long it was. `resume` is the command that
+        ends it."""
         self._requests = requests
         self._switch = switch
         self._emit = emit
         self._show = show
-        self._held = held
-        self._go_on = go_on
+        self._on_resume = on_resume
+        self._resume = resume
         self._working = False
         self._stop: Stop | None = None
         self._pause: Pause | None = None
@@ -73,25 +75,25 @@ class Control:
         self._given: list[Note] = []
         #: seconds
         self.paused = 0.0
-        switch.look = self.look
+        switch.watch(self.look)
 
-    # -- seeing
+    # -- looking for requests
 
     def look(self) -> None:
         if self._requests.gone():
-            return  # somebody has deleted the run's folder: nobody has called anything off
+            return  # the run's folder was deleted: that cancels no request
         stop, self._stop = self._stop, self._requests.stop()
         if self._stop is not None and self._stop is not stop and self._working:
-            self._say(
+            self._note(
                 "ralph stop: the run ends after this iteration (`ralph stop --now` ends it now)"
                 if self._stop is Stop.FINISH
-                else "ralph stop --now: the agent is ended"
+                else "ralph stop --now: ending the agent"
             )
         if ends_now(self._stop, working=self._working):
             self._switch.ask(urgent=self._stop is Stop.AT_ONCE)
         before, self._pause = self._pause, self._requests.pause()
         if self._working and self._pause is not before:
-            self._say(_pause_asked(self._pause))
+            self._note(_pause_asked(self._pause))
         self._look_for_notes()
 
     def _look_for_notes(self) -> None:
@@ -103,8 +105,8 @@ class Control:
             events: list[TranscriptEvent] = [report.steer("arrived", note.text) for note in new]
             self._emit([*events, *(report.steer("dropped", note.text) for note in gone)])
 
-    def put_back(self) -> None:
-        """After the run's folder was deleted: what had been asked, as far as it was seen."""
+    def restore(self) -> None:
+        """Writes the known requests again after the run's folder was deleted."""
         self._requests.put_back(self._stop, self._pause, list(self._waiting.values()))
 
     @property
@@ -112,13 +114,13 @@ class Control:
         return self._pause is not None
 
     def interruption(self) -> str | None:
-        """Why the agent that runs now must be ended, if it must."""
+        """Why the running agent must end now, if it must."""
         return PAUSED if self._pause is Pause.NOW else None
 
     # -- an iteration
 
     def begin(self, prompt: str) -> str:
-        """The prompt with the notes in front of it; what comes from now on is for the next one."""
+        """The prompt with the notes in front of it. Notes that arrive later are for the next prompt."""
         self.look()
         self._given = list(self._waiting.values())
         self._working = True
@@ -129,7 +131,7 @@ class Control:
         return unread([note for note in self._waiting.values() if note not in self._given])
 
     def finish(self, step: Step) -> Step:
-        """What was decided, or the end that somebody asked for."""
+        """The step that was decided, or the end if a stop was requested."""
         self.look()
         self._working = False
         if step.end is None and self._stop is not None:
@@ -137,19 +139,19 @@ class Control:
         return step
 
     def consumed(self, verdict: Verdict) -> None:
-        """Notes that a good iteration has read are done with; others are in the next prompt again."""
+        """Drops the notes that a successful iteration has read. The others go into the next prompt again."""
         given, self._given = self._given, []
         if verdict.outcome is not Outcome.OK:
             return
         read = [note for note in given if note.name in self._waiting]
         for note in read:
             del self._waiting[note.name]
-        if read:  # in this order: after a crash in between, a note is read twice rather than never
+        if read:  # in this order, so that after a crash in between a note is read twice rather than never
             self._emit([report.steer("read", note.text) for note in read])
             self._requests.drop([note.name for note in read])
 
-    def left(self) -> list[str]:
-        """Notes that no iteration has worked on."""
+    def unread_notes(self) -> list[str]:
+        """Notes that no successful iteration has read."""
         return [note.text for note in self._waiting.values()]
 
     # -- waiting
@@ -159,7 +161,7 @@ class Control:
         return self._switch.kind
 
     def wait(self, seconds: float) -> bool:
-        """Sleeps, and holds the run in between if somebody wants it paused; True if it must end."""
+        """Sleeps, and pauses the run meanwhile if that is requested. True if the run must end."""
         end = time.monotonic() + seconds
         self.look()
         while True:
@@ -172,16 +174,16 @@ class Control:
 
     def _hold(self) -> None:
         began = time.monotonic()
-        self._emit([report.paused(self._go_on)])
+        self._emit([report.paused(self._resume)])
         while self.pausing and self.kind is None:
             self._show(time.monotonic() - began)
             self._switch.wait(_STEP, lambda: not self.pausing)
         seconds = time.monotonic() - began
         self.paused += seconds
-        self._held(seconds)
+        self._on_resume(seconds)
         self._emit([report.resumed(seconds)])
 
-    def _say(self, text: str) -> None:
+    def _note(self, text: str) -> None:
         self._emit([meta.notice(text)])
 
 
@@ -190,6 +192,6 @@ def _pause_asked(pause: Pause | None) -> str:
         case Pause.AFTER:
             return "ralph pause: the run pauses after this iteration"
         case Pause.NOW:
-            return "ralph pause --now: the agent is ended, and this iteration is done again later"
+            return "ralph pause --now: ending the agent; this iteration will run again after the pause"
         case None:
-            return "ralph resume: the pause is called off"
+            return "ralph resume: the pause is canceled"

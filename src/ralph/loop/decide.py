@@ -1,4 +1,4 @@
-"""What comes after an iteration: a pure function of what is known, with the reason that the user is told."""
+"""What comes after an iteration: a pure function of the facts, with a reason for the user."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ralph.loop.limits import Limits, budget_reached, used_up
 from ralph.loop.waits import ACCOUNT, Limit, Patience, Wait, at
 
 if TYPE_CHECKING:
+    from ralph.config.settings import Settings
     from ralph.transcripts.events import Usage
 
 
@@ -46,14 +47,14 @@ EXIT_CODES: dict[End, int] = {
     End.STOPPED: 130,
 }
 
-#: Why an iteration was interrupted that is done again after a pause.
+#: The reason of an iteration that was interrupted by a pause and will run again.
 PAUSED = "paused"
 
 _HELP = {
     Outcome.AUTH: "log in to the agent or set its key, then run again",
-    Outcome.QUOTA: "the account's quota is used up: wait for it, add credit, or use another agent",
-    Outcome.PERMISSION_DENIED: "the agent was refused a tool: allow it in the agent's settings",
-    Outcome.QUESTION: "the agent waits for an answer: put it into the prompt",
+    Outcome.QUOTA: "the account's quota is used up: wait until it resets, add credit, or use another agent",
+    Outcome.PERMISSION_DENIED: "the agent was denied a tool: allow it in the agent's settings",
+    Outcome.QUESTION: "the agent asks a question: put the answer in the prompt",
 }
 
 
@@ -62,29 +63,29 @@ class Facts(msgspec.Struct, frozen=True):
 
     iteration: int
     verdict: Verdict
-    #: why the claim of being done was not accepted (checks, paths), if it was not
+    #: why a claim to be done was not accepted (checks, paths)
     rejected: str | None
-    #: what the agent changed that it must not change
+    #: what the agent changed that it must not change, in words
     trespass: str | None
     claims_in_a_row: int
     failures_in_a_row: int
     usage: Usage
     elapsed: float
-    #: how many checks agreed, when a claim was accepted
+    #: how many checks there are
     checks: int = 0
-    #: how many iterations so far ran into limits, and do not count
+    #: how many iterations so far do not count, because of a provider limit or a pause
     uncounted: int = 0
     #: seconds since the epoch
     now: float = 0.0
     #: the limit that this iteration ran into
     limit: Limit | None = None
     breaker: Breaker = Breaker()
-    #: iterations in a row, this one included, in which the agent was refused a tool
+    #: iterations in a row, including this one, in which the agent was denied a tool
     denials_in_a_row: int = 1
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Go on (`end` is None), after a wait if there is one, or end."""
+    """Continue (`end` is None), after a wait if there is one, or end."""
 
     end: End | None
     reason: str
@@ -92,14 +93,24 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """What the user wants, as far as decisions depend on it."""
+    """The settings that decisions depend on."""
 
     limits: Limits = Limits()
     confirmations: int = 1
     patience: Patience = Patience()
     thresholds: Thresholds = Thresholds()
-    #: so many iterations in a row that were refused a tool need a person; 0 is any number
+    #: this many iterations in a row that were denied a tool need a person; 0 disables the limit
     denied_after: int = 1
+
+    @classmethod
+    def of(cls, settings: Settings) -> Policy:
+        return cls(
+            Limits.of(settings),
+            settings.confirmations,
+            Patience.of(settings),
+            Thresholds.of(settings),
+            settings.denied_after,
+        )
 
 
 def is_failure(verdict: Verdict, trespass: str | None) -> bool:
@@ -107,7 +118,7 @@ def is_failure(verdict: Verdict, trespass: str | None) -> bool:
 
 
 def decide(facts: Facts, policy: Policy) -> Step:
-    """Being done comes before every limit: done in the last allowed iteration is done."""
+    """Completion comes before every limit: done in the last allowed iteration is done."""
     verdict, limits, confirmations = facts.verdict, policy.limits, policy.confirmations
     if verdict.outcome is Outcome.INTERRUPTED:
         return _interrupted(facts, limits)
@@ -120,7 +131,7 @@ def decide(facts: Facts, policy: Policy) -> Step:
         return Step(End.FAILED, verdict.why)
     if facts.limit is not None:
         return _limited(facts, facts.limit, policy)
-    if verdict.outcome in NEEDS_PERSON and not _bearable(facts, policy):
+    if verdict.outcome in NEEDS_PERSON and not _may_retry_denied(facts, policy):
         return Step(End.NEEDS_PERSON, f"{verdict.why} — {_HELP[verdict.outcome]}")
     if limits.failures and facts.failures_in_a_row >= limits.failures:
         last = facts.trespass or f"{verdict.outcome}: {verdict.why}"
@@ -133,28 +144,29 @@ def decide(facts: Facts, policy: Policy) -> Step:
     return Step(None, _why_not_done(facts, confirmations))
 
 
-def _bearable(facts: Facts, policy: Policy) -> bool:
-    """An agent that is refused one tool may find another way, if the user wants to see that tried."""
+def _may_retry_denied(facts: Facts, policy: Policy) -> bool:
+    """An agent that is denied one tool may find another way, if the settings give it more tries."""
     return facts.verdict.outcome is Outcome.PERMISSION_DENIED and (
         not policy.denied_after or facts.denials_in_a_row < policy.denied_after
     )
 
 
 def _limited(facts: Facts, limit: Limit, policy: Policy) -> Step:
-    """The provider did not let it work: wait, let another agent go on, or end and say what a person has to do."""
+    """The provider did not let the agent work: wait, use a fallback, or end and say what to do."""
     verdict, patience, now = facts.verdict, policy.patience, facts.now
     what = f"{verdict.outcome}: {verdict.why}"
-    known = f"it ends at {at(limit.until, now)}" if limit.told else "it was not said when it ends"
+    known = f"the limit ends at {at(limit.until, now)}" if limit.reported else "the provider did not say when it ends"
     budget = budget_reached(policy.limits, facts.usage, facts.elapsed)
     if budget:
         return Step(End.LIMIT, f"{budget}; not complete: {what}")
     if patience.on_limit is OnLimit.STOP and verdict.outcome in ACCOUNT:
-        return Step(End.NEEDS_PERSON, f"{what} — {known}: run again then (--on-limit wait would wait for it)")
+        later = "then" if limit.reported else "later"
+        return Step(End.NEEDS_PERSON, f"{what} — {known}: run again {later}, or use --on-limit wait")
     if limit.fallback is not None:
         return Step(None, f"{what}; {known}: {limit.fallback} takes over")
     if patience.retries and limit.guesses > patience.retries:
         tries = f"{limit.guesses} iterations in a row, since iteration {limit.since}"
-        return Step(End.FAILED, f"the provider let none of {tries}, get through; the last one: {what}")
+        return Step(End.FAILED, f"the provider refused {tries}; the last one: {what}")
     if math.isinf(limit.next_at):
         return Step(End.NEEDS_PERSON, f"{what} — {_HELP[Outcome.QUOTA]}")
     wait = Wait(limit.next_at - now, limit.next_at, what)
@@ -163,18 +175,16 @@ def _limited(facts: Facts, limit: Limit, policy: Policy) -> Step:
         return late
     if patience.longest and wait.seconds > patience.longest:
         longest = format_duration(patience.longest)
-        return Step(
-            End.NEEDS_PERSON, f"{what} — {known}, which is a longer wait than {longest} (--max-wait): run again then"
-        )
+        return Step(End.NEEDS_PERSON, f"{what} — {known}, more than {longest} from now (--max-wait): run again then")
     return Step(None, f"trying again at {at(wait.until, now)}", wait)
 
 
 def too_late(wait: Wait, limits: Limits, elapsed: float) -> Step | None:
-    """Nobody waits for a moment at which the run must have ended."""
+    """The end of a run whose time limit comes before the end of a wait."""
     if not limits.runtime or elapsed + wait.seconds < limits.runtime:
         return None
-    until = f"waiting for {format_duration(wait.seconds)} would pass the run time of {format_duration(limits.runtime)}"
-    return Step(End.LIMIT, f"{until}; not complete: {wait.why}")
+    wanted, limit = format_duration(wait.seconds), format_duration(limits.runtime)
+    return Step(End.LIMIT, f"a wait of {wanted} would exceed the run time limit of {limit}; not complete: {wait.why}")
 
 
 def _stuck(facts: Facts, policy: Policy) -> Step:
@@ -184,7 +194,7 @@ def _stuck(facts: Facts, policy: Policy) -> Step:
     cooldown = policy.thresholds.cooldown
     wait = Wait(cooldown, facts.now + cooldown, why)
     late = too_late(wait, policy.limits, facts.elapsed)
-    return late or Step(None, f"{why}; one more try after a cool-down", wait)
+    return late or Step(None, f"{why}; trying once more after a cool-down", wait)
 
 
 def _verified(checks: int) -> str:
@@ -201,7 +211,7 @@ def _interrupted(facts: Facts, limits: Limits) -> Step:
     match facts.verdict.why:
         case reason if reason == PAUSED:
             budget = budget_reached(limits, facts.usage, facts.elapsed)
-            return Step(End.LIMIT, budget) if budget else Step(None, "it is done again after a pause")
+            return Step(End.LIMIT, budget) if budget else Step(None, "the iteration runs again after the pause")
         case "interrupted":
             return Step(End.INTERRUPTED, "interrupted by Ctrl-C")
         case "terminated":
@@ -221,7 +231,7 @@ def _why_not_done(facts: Facts, confirmations: int) -> str:
     if verdict.completed and facts.rejected is not None:
         return facts.rejected
     if verdict.completed:
-        return f"said to be complete {facts.claims_in_a_row} of {confirmations} times in a row"
+        return f"the agent said it is done {facts.claims_in_a_row} of {confirmations} times in a row"
     if verdict.outcome is not Outcome.OK:
         return f"{verdict.outcome}: {verdict.why}"
     return verdict.completion_why

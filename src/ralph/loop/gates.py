@@ -1,4 +1,4 @@
-"""What stands between "the agent says it is done" and "it is done": checks, and paths that must not be touched."""
+"""What ralph requires before it believes that the agent is done: checks that pass, no changes to other paths."""
 
 from __future__ import annotations
 
@@ -6,19 +6,29 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ralph.loop import progress, report
 from ralph.loop.verify import Check, blocking, feedback, run_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ralph.planning.launch import Launch
+    from ralph.launching.launch import Launch
     from ralph.runners.process import Supervisor
     from ralph.transcripts.events import TranscriptEvent
 
 
+class Finding(msgspec.Struct, frozen=True):
+    """Why the work is not accepted, what the next prompt says about it, and which files it is about."""
+
+    reason: str
+    note: str | None = None
+    files: tuple[str, ...] = ()
+
+
 class Gates:
-    """Knows how the tree and the checks were before the run. `notes` collects what the next prompt must say."""
+    """Compares the tree and the checks with those before the run."""
 
     def __init__(
         self,
@@ -28,77 +38,80 @@ class Gates:
         checking: Callable[[str, float], None],
         until: Callable[[], float | None] = lambda: None,
         first: progress.Snapshot | None = None,
+        baseline: dict[str, bool] | None = None,
     ) -> None:
-        """`until` says when the run must end."""
+        """`until` returns when the run must end. `first` and `baseline` are the tree and the checks before the run,
+        if it is resumed."""
         self._launch = launch
         self._checking = checking
         self._until = until
         self._supervisor = supervisor
         self._emit = emit
-        #: how the checks were before the run
-        self.baseline: dict[str, bool] = {}
-        self.trespassed: set[str] = set()
+        #: which checks passed before the run
+        self._baseline = dict(baseline or {})
         self.first = first or progress.take(launch.workdir)
-        self.notes: list[str] = []
 
     @property
     def commands(self) -> tuple[str, ...]:
         return self._launch.settings.verify
 
     def take_baseline(self) -> bool:
-        """Checks before the run: what fails now is not the agent's fault later. False: they were stopped."""
+        """Runs the checks before the run: what fails now is not the agent's fault later. False if they were stopped."""
         for command in self.commands:
-            if command in self.baseline:
+            if command in self._baseline:
                 continue
             check = self._check(command)
             if check.stopped:
                 return False
-            self.baseline[command] = check.ok
+            self._baseline[command] = check.ok
             note = None
             if not check.ok and not self._strict:
-                note = "it fails already, so it will not block completion (use --verify-strict if it should)"
+                note = "it fails before the run, so it does not block completion (--verify-strict makes it block)"
             self._emit([report.verify(check, baseline=True, note=note)])
         return True
 
-    def trespass(self, changes: progress.Changes) -> str | None:
-        """What this iteration changed that must not be changed, in words."""
+    def trespass(self, changes: progress.Changes) -> Finding | None:
+        """What an iteration changed outside the allowed paths."""
         allowed = self._launch.settings.allowed_paths
         if not allowed:
             return None
         bad = progress.outside(self._local(changes.files), allowed)
-        if bad:  # putting back what it was when the run began is what it is asked to do
+        if bad:  # undoing such a change is allowed
             bad = sorted(set(bad) & self._changed_since_start())
         if not bad:
             return None
-        self.trespassed.update(bad)
-        self.notes.append(
+        return Finding(
+            f"changed files outside the allowed paths: {', '.join(bad[:5])}{' …' if len(bad) > 5 else ''}",
             "The previous iteration changed files that must not be changed. Undo that, and change only "
-            f"{', '.join(allowed)}. Changed: {', '.join(bad[:50])}"
+            f"{', '.join(allowed)}. Changed: {', '.join(bad[:50])}",
+            tuple(bad),
         )
-        return f"changed outside of the allowed paths: {', '.join(bad[:5])}{' …' if len(bad) > 5 else ''}"
 
-    def reject(self) -> str | None:
-        """Why a claim of being done is not believed, or None."""
-        still = sorted(self.trespassed & self._changed_since_start()) if self.trespassed else []
+    def reject(self, trespassed: tuple[str, ...]) -> Finding | None:
+        """Why a claim to be done is not accepted. `trespassed` are the files that earlier iterations must not have
+        changed."""
+        still = sorted(set(trespassed) & self._changed_since_start()) if trespassed else []
         if still:
-            self.notes.append(f"These changes of earlier iterations are not allowed. Undo them: {', '.join(still)}")
-            return f"files outside of the allowed paths are still changed: {', '.join(still[:5])}"
+            return Finding(
+                f"files outside the allowed paths are still changed: {', '.join(still[:5])}",
+                f"These changes of earlier iterations are not allowed. Undo them: {', '.join(still)}",
+            )
         checks = []
         for command in self.commands:
             check = self._check(command)
             if check.stopped:
-                return "the checks were interrupted"
+                return Finding("the checks were interrupted")
             note = None
-            if not check.ok and not self._strict and not self.baseline.get(command, True):
-                note = "it failed before the run as well, so it does not block"
+            if not check.ok and not self._strict and not self._baseline.get(command, True):
+                note = "it also failed before the run, so it does not block completion"
             self._emit([report.verify(check, baseline=False, note=note)])
             checks.append(check)
-        failed = blocking(checks, self.baseline, strict=self._strict)
+        failed = blocking(checks, self._baseline, strict=self._strict)
         if not failed:
             return None
-        self.notes.append(feedback(failed))
         names = ", ".join(f"`{c.command}`" for c in failed)
-        return f"the agent says it is complete, but verification fails: {names}"
+        fail = "a check fails" if len(failed) == 1 else f"{len(failed)} checks fail"
+        return Finding(f"the agent says it is done, but {fail}: {names}", feedback(failed))
 
     @property
     def _strict(self) -> bool:
@@ -121,7 +134,7 @@ class Gates:
         return set(self._local(progress.compare(self.first, progress.take(self._launch.workdir)).files))
 
     def _local(self, files: list[str]) -> list[str]:
-        """Paths as seen from the working directory."""
+        """Paths relative to the working directory."""
         if self.first.top is None:
             return files
         workdir = os.path.realpath(self._launch.workdir)

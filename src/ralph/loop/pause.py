@@ -1,4 +1,4 @@
-"""Waiting itself: in short steps, so that a countdown can be shown and a signal ends it at once."""
+"""Waits in short steps, so that the screen shows a countdown and a signal ends the wait at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STEP = 1.0
 
 
 class Waiter(Protocol):
-    """Who sleeps for us."""
+    """Sleeps, but wakes up early for a stop."""
 
     @property
     def kind(self) -> StopKind | None: ...
@@ -23,9 +23,9 @@ class Waiter(Protocol):
 
 
 def hold(wait: Wait, stop: Waiter, show: Callable[[float], None]) -> None:
-    """Returns when the time has come or a stop was asked for. `show` is given the seconds that are left.
+    """Returns when the time has come or a stop was requested. `show` gets the seconds that are left.
 
-    Both clocks are looked at: one stands still while a computer sleeps, the other may be set back.
+    It uses both clocks: one stands still while a computer sleeps, the other may be set back.
     """
     end = time.monotonic() + wait.seconds
     while stop.kind is None:

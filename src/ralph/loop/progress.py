@@ -1,4 +1,4 @@
-"""Did anything change? One picture of the working tree: HEAD, index, changed and untracked files."""
+"""What changed: snapshots of the working tree (HEAD, index, changed and untracked files) and their differences."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ralph.system import git
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-#: Ours, and so never the agent's progress.
+#: ralph's own files, which are never the agent's progress.
 _OURS = (
     *(f".ralph/{name}" for name in (".gitignore", "runs/", "latest", "lock", "ralph-crash-")),
     ".agent/events.jsonl",
     ".agent/.gitignore",
     "last_agent_output",
 )
-#: Files above the first size are hashed once for each version of them, files above the second not at all.
+#: A file above the first size is hashed once per version, a file above the second not at all.
 _REMEMBER = 1 << 20
 _HASH_LIMIT = 512 << 20
 _WALK_LIMIT = 20_000
@@ -34,9 +34,9 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     head: str | None
     files: dict[str, str]
-    #: the repository's top, to which paths are relative; None outside of git
+    #: the top of the repository, which paths are relative to; None outside git
     top: str | None
-    #: what was looked at, where there is no repository
+    #: the folder, outside git
     root: str = ""
 
     @property
@@ -48,7 +48,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """What happened between two snapshots."""
+    """The difference between two snapshots."""
 
     files: list[str]
     commits: int
@@ -80,7 +80,7 @@ def compare(before: Snapshot, after: Snapshot) -> Changes:
         commits = int(count) if count and count.strip().isdigit() else 0
         committed = {name: ("", content) for name, content in _tree(after.top, after.head)}
     now = after.files
-    if before.top is None and after.top is not None:  # `git init`: what is committed now may have been there before
+    if before.top is None and after.top is not None:  # `git init`: what is committed now may have existed before
         committed = {}
         now = dict(_walk(Path(before.root)))
     files = []
@@ -99,7 +99,7 @@ def outside(files: Iterable[str], allowed: Iterable[str]) -> list[str]:
 
 def _covers(pattern: str, name: str) -> bool:
     if name.startswith("../") and not pattern.startswith(".."):
-        return False  # outside of the working directory: only a path that says so covers it
+        return False  # outside the working directory: only a path that starts with .. covers it
     folder = pattern.rstrip("/")
     if folder in ("", ".") or name == folder or name.startswith(folder + "/"):
         return True
@@ -107,19 +107,19 @@ def _covers(pattern: str, name: str) -> bool:
 
 
 def _content(signature: str | None, committed: str) -> str:
-    """A file's content: what lies in the working tree, else what the commit says."""
+    """A file's content: in the working tree if it differs there, or else in the commit."""
     return signature.partition(" ")[0] if signature is not None else committed
 
 
 def _from_status(top: str, status: str) -> Snapshot:
     head: str | None = None
     files: dict[str, str] = {}
-    hasher = _Hasher(Path(top))
+    hasher = _Hasher(Path(top), "sha1")
     for entry in status.split("\0"):
-        if entry.startswith("# branch.oid "):
+        if entry.startswith("# branch.oid "):  # it comes first
             oid = entry.removeprefix("# branch.oid ")
             head = None if oid == "(initial)" else oid
-            hasher.algorithm = "sha256" if len(oid) == 64 else "sha1"
+            hasher = _Hasher(Path(top), "sha256" if len(oid) == 64 else "sha1")
             continue
         # 1 XY sub mH mI mW hH hI path · u XY sub m1 m2 m3 mW h1 h2 h3 path · ? path
         match entry[:2]:
@@ -138,16 +138,16 @@ def _from_status(top: str, status: str) -> Snapshot:
     return Snapshot(head, files, top)
 
 
-#: content of large files by path, inode, size and times
+#: hashes of large files by path, inode, size and times
 _known: dict[tuple[str, int, int, int, int], str] = {}
 
 
 class _Hasher:
-    """Names a file's mode and content the way git does, so that a commit of it does not look like a change."""
+    """Identifies a file's mode and content the way git does, so that committing it does not look like a change."""
 
-    def __init__(self, top: Path) -> None:
+    def __init__(self, top: Path, algorithm: str) -> None:
         self._top = top
-        self.algorithm = "sha1"
+        self._algorithm = algorithm
 
     def content(self, name: str) -> str:
         path = str(self._top / name)
@@ -173,7 +173,7 @@ class _Hasher:
                 return self._blob(file.read())
         key = (path, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
         if key not in _known:
-            digest = hashlib.new(self.algorithm, b"blob %d\0" % info.st_size, usedforsecurity=False)
+            digest = hashlib.new(self._algorithm, b"blob %d\0" % info.st_size, usedforsecurity=False)
             with open(path, "rb") as file:
                 while chunk := file.read(_REMEMBER):
                     digest.update(chunk)
@@ -181,11 +181,11 @@ class _Hasher:
         return _known[key]
 
     def _blob(self, data: bytes) -> str:
-        return hashlib.new(self.algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+        return hashlib.new(self._algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def _tree_diff(top: str, old: str, new: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """(path, (content before, content after)), as `_Hasher` names it; a file that is not there has none."""
+    """(path, (content before, content after)), as `_Hasher` has it; empty for a file that does not exist."""
     raw = git.ask(top, "diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new) or ""
     fields = raw.split("\0")
     for info, name in zip(fields[0::2], fields[1::2], strict=False):
@@ -207,7 +207,7 @@ def _tree(top: str, commit: str) -> Iterator[tuple[str, str]]:
 
 
 def _walk(root: Path) -> Iterator[tuple[str, str]]:
-    """Outside of git: every file by size and time, up to a limit."""
+    """Outside git: every file by size and time, up to a limit."""
     count = 0
     for folder, folders, names in os.walk(root):
         base = Path(folder)

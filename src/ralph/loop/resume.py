@@ -1,4 +1,4 @@
-"""What a journal tells of a run that is to be gone on with."""
+"""Reads a journal to resume its run."""
 
 from __future__ import annotations
 
@@ -12,138 +12,166 @@ from ralph.errors import UsageError
 from ralph.journal.reader import records
 from ralph.judging import costs
 from ralph.judging.observe import Observation
+from ralph.judging.output import OutputReader
 from ralph.loop.progress import Snapshot
-from ralph.loop.sessions import told_again
+from ralph.loop.sessions import repeated_usage
 from ralph.loop.state import RunState, restored
 from ralph.transcripts.events import Meta, TranscriptEvent, UsageEvent
-from ralph.transcripts.framing import LineFramer
 from ralph.transcripts.meta import Kind
 from ralph.transcripts.safe import SafeAdapter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
+    from typing import Any
 
     from ralph.journal.layout import RunPaths
     from ralph.judging.signals import Markers
-    from ralph.planning.launch import Launch
+    from ralph.launching.launch import Launch
 
 _CHUNK = 1 << 20
+
+
+class Unfinished(msgspec.Struct, frozen=True):
+    """An iteration that has a start in the journal but no end."""
+
+    number: int
+    agent: str
+    #: when it started, seconds since the epoch
+    started: float
+    #: the usage in its events
+    usage: tuple[UsageEvent, ...] = ()
 
 
 class Past(msgspec.Struct, frozen=True):
     """A run up to now."""
 
     state: RunState
-    #: the tree before the run; None if that was not written down
+    #: the tree before the run; None if it is unknown
     first: Snapshot | None
-    #: how each check was before the run
+    #: which checks passed before the run
     baseline: dict[str, bool]
-    #: the iteration that began and has no end, and whose it was
-    cut: int | None = None
-    cut_agent: str = ""
-    #: when it began, seconds since the epoch
-    cut_at: float = 0.0
-    #: the usage that was recorded of it
-    cut_usage: tuple[UsageEvent, ...] = ()
-    #: how the run ended; None: it died
+    unfinished: Unfinished | None = None
+    #: how the run ended; None if it died
     end: str | None = None
-    #: what was being written when it died
+    #: the line that was being written when the run died
     torn: str = ""
 
 
 def read(paths: RunPaths) -> Past:
-    """Everything that the journal knows. UsageError if it is not one of a run that can be gone on with."""
-    state = RunState()
-    baseline: dict[str, bool] = {}
-    cut: int | None = None
-    agent = ""
-    usage: list[UsageEvent] = []
-    end: str | None = None
-    begun = marked = last = cut_at = 0.0
+    """Everything that the journal knows. UsageError if the run cannot be resumed."""
+    run = _Reading(paths)
     for record in records(paths):
-        last = record.stamp.time
-        event = record.event
+        run.take(record.event, record.stamp.time)
+    return run.past()
+
+
+class _Reading:
+    """What the events up to now say."""
+
+    def __init__(self, paths: RunPaths) -> None:
+        self._paths = paths
+        self._state = RunState()
+        self._baseline: dict[str, bool] = {}
+        self._unfinished: Unfinished | None = None
+        self._usage: list[UsageEvent] = []
+        self._end: str | None = None
+        #: when the run started or was resumed, when its elapsed time was last written, and the latest event
+        self._begun = self._measured = self._latest = 0.0
+
+    def take(self, event: TranscriptEvent, time: float) -> None:
+        self._latest = time
         if isinstance(event, UsageEvent):
-            usage.append(event)
-        if not isinstance(event, Meta):
-            continue
-        fields = event.meta
+            self._usage.append(event)
+        elif isinstance(event, Meta):
+            self._take_meta(event.meta, time)
+
+    def _take_meta(self, fields: dict[str, Any], time: float) -> None:
         match fields.get("kind"):
             case Kind.RUN_START | Kind.RUN_RESUME:
-                begun, marked, end = last, 0.0, None
+                self._begun, self._measured, self._end = time, 0.0, None
             case Kind.VERIFY if fields.get("baseline"):
-                baseline[str(fields.get("command"))] = fields.get("ok") is True
+                self._baseline[str(fields.get("command"))] = fields.get("ok") is True
             case Kind.ITERATION_START:
-                cut, cut_at, agent, usage = _number(paths, fields.get("n")), last, str(fields.get("agent")), []
+                self._unfinished = Unfinished(self._number(fields.get("n")), str(fields.get("agent")), time)
+                self._usage = []
             case Kind.ITERATION_END:
-                cut, marked = None, last
-                try:
-                    state = restored(fields)
-                except (KeyError, msgspec.ValidationError):
-                    raise UsageError(
-                        f"run {paths.run_id} was written by a version of ralph that did not keep what is needed to "
-                        "go on with it; start a new run"
-                    ) from None
+                self._unfinished, self._measured = None, time
+                self._state = self._restored(fields)
             case Kind.RUN_END:
-                end = str(fields.get("end"))
-    if not begun:
-        raise UsageError(f"run {paths.run_id} died before it began; start a new run")
-    # The time since the last number that was written down is known from the clock of the records alone.
-    state.elapsed += max(0.0, max(last, _last_output(paths, cut)) - (marked or begun))
-    return Past(state, _first(paths), baseline, cut, agent, cut_at, tuple(usage), end)
+                self._end = str(fields.get("end"))
+
+    def _restored(self, fields: dict[str, Any]) -> RunState:
+        try:
+            return restored(fields)
+        except (KeyError, msgspec.ValidationError):
+            raise UsageError(
+                f"run {self._paths.run_id} was written by a version of ralph that did not save enough to resume it; "
+                "start a new run"
+            ) from None
+
+    def _number(self, value: object) -> int:
+        if isinstance(value, int) and 0 < value < 10**9:
+            return value
+        raise UsageError(f"the events of run {self._paths.run_id} are damaged; start a new run")
+
+    def past(self) -> Past:
+        if not self._begun:
+            raise UsageError(f"run {self._paths.run_id} died before it started; start a new run")
+        unfinished = self._unfinished
+        if unfinished is not None:
+            unfinished = msgspec.structs.replace(unfinished, usage=tuple(self._usage))
+        # Only the times of the records tell how long the run went on after the last time it wrote `elapsed`.
+        alive = max(self._latest, _last_output(self._paths, unfinished))
+        elapsed = self._state.elapsed + max(0.0, alive - (self._measured or self._begun))
+        state = msgspec.structs.replace(self._state, elapsed=elapsed)
+        return Past(state, _first(self._paths), self._baseline, unfinished, self._end)
 
 
-def _number(paths: RunPaths, value: object) -> int:
-    if isinstance(value, int) and 0 < value < 10**9:
-        return value
-    raise UsageError(f"the events of run {paths.run_id} are not as ralph writes them; start a new run")
-
-
-def _last_output(paths: RunPaths, iteration: int | None) -> float:
-    """When the agent of an iteration was last heard of."""
+def _last_output(paths: RunPaths, unfinished: Unfinished | None) -> float:
+    """When the agent last printed anything."""
     latest = 0.0
-    for name in ("stdout.raw", "stderr.raw") if iteration else ():
+    if unfinished is None:
+        return latest
+    for name in ("stdout.raw", "stderr.raw"):
         with suppress(OSError):
-            latest = max(latest, (paths.iteration(iteration or 0) / name).stat().st_mtime)
+            latest = max(latest, (paths.iteration(unfinished.number) / name).stat().st_mtime)
     return latest
 
 
-def lost(past: Past, paths: RunPaths, turns: tuple[Launch, ...], markers: Markers) -> Observation:
-    """What the iteration that was cut short had come to: its usage is spent, and the agent's session may be of use.
+def observe(
+    unfinished: Unfinished, state: RunState, paths: RunPaths, launch: Launch | None, markers: Markers
+) -> Observation:
+    """What an unfinished iteration did: its usage is spent, and its session may be of use.
 
-    The raw bytes know more than the events, as they are written first.
+    It reads the raw bytes, which are written before the events. `launch` is None if the agent is no longer part of
+    the run.
     """
-    assert past.cut is not None
-    launch = next((one for one in turns if one.agent == past.cut_agent), None)
-    session = past.state.sessions.get(past.cut_agent)
-    told = told_again(launch, session.told) if launch and session else None
-    seen = Observation(markers, costs.pricing(launch.prices, launch.settings.model) if launch else None, told)
-    if launch is None or launch.launcher is not None:  # whose output other conventions' code has a hand in
-        seen.feed(list(past.cut_usage))
+    session = state.sessions.get(unfinished.agent)
+    before = repeated_usage(launch, session.reported) if launch and session else None
+    seen = Observation(markers, costs.pricing(launch.prices, launch.settings.model) if launch else None, before)
+    if launch is None or launch.launcher is not None:  # a launcher may have its own way to read the output
+        seen.feed(list(unfinished.usage))
         return seen
-    folder = paths.iteration(past.cut)
+    folder = paths.iteration(unfinished.number)
     prompt = None
     with suppress(OSError):
         prompt = (folder / "prompt.md").read_text("utf-8", "surrogateescape")
     adapter = SafeAdapter(registry.create(launch.transcript, prompt=prompt))
-    for events in _events(folder / "stderr.raw", adapter.feed_stderr_lines):
-        seen.feed(events)
-    for events in _events(folder / "stdout.raw", adapter.feed_lines):
-        seen.feed(events)
-    seen.feed(adapter.flush())
+    reader = OutputReader(adapter, seen, pty=launch.settings.pty or launch.invocation.pty)
+    for chunk in _chunks(folder / "stderr.raw"):
+        reader.stderr(chunk)
+    reader.end_stderr()
+    for chunk in _chunks(folder / "stdout.raw"):
+        reader.stdout(chunk)
+    reader.end()
     return seen
 
 
-def _events(raw: Path, feed: Callable[[list[str]], list[TranscriptEvent]]) -> Iterator[list[TranscriptEvent]]:
-    framer = LineFramer()
-    try:
-        with raw.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                yield feed(framer.feed(chunk))
-    except FileNotFoundError:  # it died before the agent was started
-        return
-    yield feed(framer.flush())
+def _chunks(raw: Path) -> Iterator[bytes]:
+    with suppress(FileNotFoundError), raw.open("rb") as file:  # ralph may die before the agent starts
+        while chunk := file.read(_CHUNK):
+            yield chunk
 
 
 def _first(paths: RunPaths) -> Snapshot | None:

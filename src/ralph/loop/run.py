@@ -3,45 +3,44 @@
 from __future__ import annotations
 
 import gc
+import random
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ralph.errors import SCARCE, RalphError
 from ralph.journal.requests import Requests
-from ralph.judging.judge import Outcome
-from ralph.judging.observe import add_usage
 from ralph.judging.signals import Markers
-from ralph.loop import breaker, progress, report, resume, waits
+from ralph.loop import progress, report, resume
 from ralph.loop.announce import Announcer
-from ralph.loop.calls import Calls
 from ralph.loop.control import STOPPED, Control
-from ralph.loop.decide import EXIT_CODES, PAUSED, End, Facts, Policy, Step, decide, is_failure, too_late
+from ralph.loop.decide import EXIT_CODES, End, Facts, Policy, Step, decide, too_late
+from ralph.loop.finished import Finished, Review
 from ralph.loop.gates import Gates
-from ralph.loop.iteration import PUT_BACK, Iterations
-from ralph.loop.limits import Limits, used_up
+from ralph.loop.iteration import RESTORED, Iterations
+from ralph.loop.limits import used_up
 from ralph.loop.pause import hold
-from ralph.loop.turns import Turns, initial_state
-from ralph.runners.process import EndKind
+from ralph.loop.summary import resume_command, run_end
+from ralph.loop.turns import initial_state, takeover, turns_of
 from ralph.runners.stop import StopKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ralph.journal.writer import JournalWriter
+    from ralph.launching.launch import Launch
+    from ralph.launching.prompt import PromptSource
     from ralph.loop.resume import Past
-    from ralph.loop.state import RunState
-    from ralph.planning.launch import Launch
-    from ralph.planning.prompt import PromptSource
+    from ralph.loop.screen import Screen
+    from ralph.loop.waits import Wait
     from ralph.runners.process import Supervisor
     from ralph.runners.stop import StopSwitch
     from ralph.transcripts.events import TranscriptEvent
-    from ralph.ui.screen import Screen
 
 
 class Loop:
-    """Runs a plan until there is a reason to end."""
+    """Runs an agent until there is a reason to end. It holds the state of the run; nothing else changes it."""
 
     def __init__(
         self,
@@ -54,204 +53,173 @@ class Loop:
         ask: Callable[[], str] | None = None,
         past: Past | None = None,
     ) -> None:
-        self.launch = launch
-        self.journal = journal
-        self.stop = stop
-        self.ask = ask
-        self.past = past
-        settings = launch.settings
-        self.limits = Limits(
-            settings.max_iterations,
-            settings.max_runtime,
-            settings.max_cost,
-            settings.max_tokens,
-            settings.max_failures,
-            settings.max_calls_per_hour,
-        )
-        self.policy = Policy(
-            self.limits,
-            settings.confirmations,
-            waits.Patience.of(settings),
-            breaker.Thresholds.of(settings),
-            settings.denied_after,
-        )
-        self.markers = Markers.configured(settings.completion_promise)
-        self.state = state = initial_state(launch, past)
-        state.calls = Calls(settings.max_calls_per_hour, state.calls.times)
-        self.announcer = announcer = Announcer(journal, screen, state, self.limits)
-        self.turns = Turns(launch, state, journal.paths.run_id)
+        self._launch = launch
+        self._journal = journal
+        self._stop = stop
+        self._ask = ask
+        self._past = past
+        self._policy = Policy.of(launch.settings)
+        self._markers = Markers.configured(launch.settings.completion_promise)
+        self._state = initial_state(launch, past)
+        self._turns = turns_of(launch)
+        self._turn = self._turns[0]
+        self._random = random.Random(journal.paths.run_id)
+        self._announcer = announcer = Announcer(journal, screen, self._state.elapsed)
         self.gates = Gates(
-            launch, supervisor, announcer.emit, announcer.checking, self._latest, past.first if past else None
+            launch,
+            supervisor,
+            announcer.emit,
+            announcer.checking,
+            self._latest,
+            past.first if past else None,
+            past.baseline if past else None,
         )
-        if past is not None:
-            self.gates.baseline = past.baseline
-            self.gates.notes = list(state.notes)
-            self.gates.trespassed = set(state.trespassed)
-        go_on = report.resume_command(launch.workdir, journal.paths.run_id, alone=settings.exclusive)
-        self.control = Control(
+        command = resume_command(launch.workdir, journal.paths.run_id, alone=launch.settings.exclusive)
+        self._control = Control(
             Requests(journal.paths),
             stop,
             announcer.emit,
-            lambda since: announcer.pausing(since, go_on),
-            announcer.held_for,
-            go_on,
+            lambda seconds: announcer.pausing(seconds, command),
+            announcer.paused,
+            command,
         )
-        self.iterations = Iterations(
-            prompt,
-            journal,
-            supervisor,
-            stop,
-            announcer,
-            self.turns,
-            self.gates,
-            self.control,
-            state,
-            self.limits,
-            self.markers,
+        self._iterations = Iterations(
+            prompt, journal, supervisor, stop, announcer, self._control, self._policy.limits, self._markers
         )
 
-    # -- the whole
+    # -- the run
 
-    def go(self) -> int:
-        self.emit([report.run_start(self.launch, self.journal.paths.run_id, self.limits, self.past)])
+    def run(self) -> int:
+        """Runs to the end. Returns the exit code."""
+        self.emit([report.run_start(self._launch, self._journal.paths.run_id, self._policy.limits, self._past)])
         try:
-            step = self._go_on(self.past) if self.past else None
+            step = self._resume(self._past) if self._past else None
             if step is None and not self.gates.take_baseline():
-                step = self._stopped() or Step(End.LIMIT, "the run time is used up: the checks took it all")
-            gc.freeze()  # what is there now stays: looking through it for cycles would be most of the work
+                step = self._stopped() or Step(End.LIMIT, "reached the run time limit during the checks")
+            gc.freeze()  # what exists now stays: searching it for cycles would be most of the collector's work
             while step is None:
-                self.control.wait(0)
+                self._control.wait(0)
                 step = self._stopped() or self._iterate()
-                gc.collect()  # an adapter is full of them, and may remember much: one of a night must not wait for more
+                gc.collect()  # an adapter has many cycles and may hold much memory: free it before the next one
         except RalphError as error:
-            step = Step(End.FAILED, str(error))  # the run has begun: how it ended belongs into its journal
+            step = Step(End.FAILED, str(error))  # the run has started, so its journal must say how it ended
         except MemoryError:
-            step = Step(End.FAILED, "the memory is used up")
+            step = Step(End.FAILED, "out of memory")
         except OSError as error:
             if error.errno not in SCARCE:
                 raise
-            step = Step(End.FAILED, f"the system gives no more: {error.strerror}")
+            step = Step(End.FAILED, f"out of system resources: {error.strerror}")
         return self._end(step)
 
-    def _go_on(self, past: Past) -> Step | None:
-        """What is left to do of the past: the iteration that was cut short, a limit that is reached, a wait."""
-        state = self.state
-        if past.cut is not None:
-            state.iteration = past.cut
-            state.uncounted += 1
-            state.calls = state.calls.called(past.cut_at)
-            lost = resume.lost(past, self.journal.paths, self.turns.launches, self.markers)
-            state.usage = add_usage(state.usage, lost.spent)
-            state.costs.add(lost.cost)
-            state.usage_missing += not lost.usage_seen
-            if lost.usage_seen:
-                self.turns.has_told(past.cut_agent, lost.told)
-            self.journal.at(past.cut)
-            self.emit([report.cut_short(past.cut, lost, self._snapshot(None))])
-        reached = used_up(self.limits, state.usage, self.announcer.elapsed, state.iteration - state.uncounted)
+    def _resume(self, past: Past) -> Step | None:
+        """Finishes what the past left: an unfinished iteration, a limit that is reached, a wait."""
+        if past.unfinished is not None:
+            self._close_unfinished(past.unfinished)
+        state = self._state
+        reached = used_up(self._policy.limits, state.usage, self._announcer.elapsed, state.counted)
         if reached is not None:
-            return Step(End.LIMIT, f"{reached}: give it more to go on")
-        if state.wait is not None and state.wait.until > time.time():
-            left = state.wait.until - time.time()
+            return Step(End.LIMIT, f"{reached}: raise the limit to continue")
+        left = state.wait.until - time.time() if state.wait is not None else 0.0
+        if state.wait is not None and left > 0:
             return self._between(Step(None, "", msgspec.structs.replace(state.wait, seconds=left)))
         return self._between(Step(None, ""))
 
-    def _latest(self) -> float | None:
-        """When the run must end."""
-        return self.announcer.started + self.limits.runtime if self.limits.runtime else None
-
-    def _snapshot(self, wait: waits.Wait | None) -> RunState:
-        """All that another process would need to go on from here."""
-        return msgspec.structs.replace(
-            self.state,
-            elapsed=round(self.announcer.elapsed, 3),
-            sessions=self.turns.saved_sessions(),
-            notes=self.gates.notes,
-            trespassed=sorted(self.gates.trespassed),
-            wait=wait,
-        )
+    def _close_unfinished(self, unfinished: resume.Unfinished) -> None:
+        """Counts what an iteration used during which ralph died, and writes its end."""
+        number, agent = unfinished.number, unfinished.agent
+        launch = next((turn.launch for turn in self._turns if turn.launch.agent == agent), None)
+        seen = resume.observe(unfinished, self._state, self._journal.paths, launch, self._markers)
+        self._state = self._state.after_unfinished(number, agent, unfinished.started, seen, elapsed=self._elapsed)
+        self._journal.at(number)
+        self.emit([report.unfinished_end(number, seen, self._state)])
 
     def _iterate(self) -> Step | None:
-        """One iteration and what follows from it; None: go on."""
-        state = self.state
-        changed = self.turns.take_turn()
+        """One iteration and what follows from it. None: continue."""
+        turn = self._turns[self._state.rotation.choose(time.time())]
+        changed = takeover(self._turn, turn)
+        self._turn = turn
         if changed is not None:
             self.note(changed)
-        state.iteration += 1
-        notes = list(self.gates.notes)
-        finished = self.iterations.run()
+        finished = self._iterations.run(self._state, turn)
         if finished is None:
-            state.iteration -= 1
             return self._stopped()
-        verdict = finished.verdict
+        review = self._review(finished)
+        now = time.time()
+        self._state = self._state.after(
+            finished, review, self._policy, now=now, elapsed=self._elapsed, jitter=self._random.random()
+        )
+        decided = decide(self._facts(finished, review, now), self._policy)
+        step = self._stopped() or self._control.finish(decided)
+        self._state = self._state.waiting(step.wait)
+        self.emit([report.iteration_end(finished, step, self._state)])
+        self._control.consumed(finished.verdict)
+        return self._between(step)
+
+    def _review(self, finished: Finished) -> Review:
         trespass = self.gates.trespass(finished.changes)
-        rejected = (trespass or self.control.unread() or self.gates.reject()) if verdict.completed else None
-        limit = self.turns.limit(finished, self.policy.patience)
-        stopped = finished.ended.kind is EndKind.STOPPED
-        by_user = stopped and (self.stop.kind is not None or finished.ended.reason == PAUSED)
-        counted = limit is None and not by_user
-        if counted:
-            state.failures = state.failures + 1 if is_failure(verdict, trespass) else 0
-            state.denials = state.denials + 1 if verdict.outcome is Outcome.PERMISSION_DENIED else 0
-            state.claims = state.claims + 1 if verdict.completed and rejected is None else 0
-            if not state.claims:  # who only confirms that all is done has nothing left to change
-                seen = breaker.observed(state.iteration, verdict, finished.changes, finished.seen.answer)
-                state.breaker = state.breaker.after(seen, self.policy.thresholds)
-        else:
-            state.uncounted += 1
-            self.gates.notes = [*notes, *self.gates.notes]  # nobody has acted on them
-        facts = Facts(
+        if trespass is not None:
+            rejected = trespass.reason if finished.verdict.completed else None
+            return Review(rejected, trespass.reason, trespass.files, (trespass.note,) if trespass.note else ())
+        if not finished.verdict.completed:
+            return Review()
+        unread = self._control.unread()
+        if unread is not None:
+            return Review(unread)
+        found = self.gates.reject(self._state.trespassed)
+        return Review(found.reason, notes=(found.note,) if found.note else ()) if found else Review()
+
+    def _facts(self, finished: Finished, review: Review, now: float) -> Facts:
+        state = self._state
+        return Facts(
             iteration=state.iteration,
-            verdict=verdict,
-            rejected=rejected,
-            trespass=trespass,
+            verdict=finished.verdict,
+            rejected=review.rejected,
+            trespass=review.trespass,
             claims_in_a_row=state.claims,
             failures_in_a_row=state.failures,
             usage=state.usage,
-            elapsed=self.announcer.elapsed,
+            elapsed=self._announcer.elapsed,
             checks=len(self.gates.commands),
             uncounted=state.uncounted,
-            now=time.time(),
-            limit=limit,
+            now=now,
+            limit=state.rotation.limit(finished.turn, now),
             breaker=state.breaker,
             denials_in_a_row=state.denials,
         )
-        step = self._stopped() or self.control.finish(decide(facts, self.policy))
-        self.emit([report.iteration_end(finished, step, self._snapshot(step.wait), counted=counted)])
-        self.control.consumed(verdict)
-        return self._between(step)
 
     def _between(self, step: Step) -> Step | None:
-        """The waits, and the question if the user wants to be asked."""
+        """Waits before the next iteration, and asks the user if they want to be asked. None: continue."""
         if step.end is not None:
             return step
         began = time.monotonic()
         if step.wait is not None:
             self._hold(step.wait)
-            self.state.breaker = self.state.breaker.cooled_down()
-        slot = self.state.calls.wait(time.time())
+            self._state = self._state.cooled_down()
+        slot = self._state.calls.wait(time.time())
         if slot is not None and self._stopped() is None:
-            late = too_late(slot, self.limits, self.announcer.elapsed)
+            late = too_late(slot, self._policy.limits, self._announcer.elapsed)
             if late is not None:
                 return late
             self._hold(slot)
-        pause = self.launch.settings.sleep - (time.monotonic() - began)
+        pause = self._launch.settings.sleep - (time.monotonic() - began)
         if pause > 0:
-            self.control.wait(pause)
-        if self._stopped() is None and self.ask is not None:
-            match self.ask():
-                case "stop":
-                    return Step(End.STOPPED, "you said stop")
-                case "always":
-                    self.ask = None
-        return self._stopped()
+            self._control.wait(pause)
+        return self._stopped() or self._asked() or self._stopped()
 
-    def _hold(self, wait: waits.Wait) -> None:
+    def _asked(self) -> Step | None:
+        match self._ask() if self._ask is not None else None:
+            case "stop":
+                return Step(End.STOPPED, "you chose to stop")
+            case "always":
+                self._ask = None
+        return None
+
+    def _hold(self, wait: Wait) -> None:
         self.emit([report.wait(wait, time.time())])
-        hold(wait, self.control, lambda left: self.announcer.waiting(wait.why, left))
+        hold(wait, self._control, lambda left: self._announcer.waiting(wait.why, left))
 
     def _stopped(self) -> Step | None:
-        match self.stop.kind:
+        match self._stop.kind:
             case StopKind.INTERRUPTED:
                 return Step(End.INTERRUPTED, "interrupted by Ctrl-C")
             case StopKind.TERMINATED:
@@ -261,34 +229,31 @@ class Loop:
             case None:
                 return None
 
-    # -- announcing
-
-    def emit(self, events: list[TranscriptEvent]) -> None:
-        self.announcer.emit(events)
-
-    def note(self, text: str) -> None:
-        self.announcer.note(text)
-
     def _end(self, step: Step) -> int:
         assert step.end is not None
-        if self.journal.put_back():
-            self.note(PUT_BACK)
-        changes = (
-            progress.compare(self.gates.first, progress.take(self.launch.workdir))
-            if self.launch.workdir.is_dir()
-            else None
-        )
-        facts: dict[str, Any] = {
-            "iterations": self.state.iteration,
-            "uncounted": self.state.uncounted,
-            "seconds": self.announcer.elapsed,
-            "paused": self.control.paused,
-            "usage": self.state.usage,
-            "usage_missing": self.state.usage_missing,
-            "costs": self.state.costs,
-        }
-        for text in self.control.left():
-            self.note(f"no iteration that worked has read this note: {text.strip()}")
-        code = EXIT_CODES[step.end]
-        self.emit([report.run_end(step, code, facts, changes, self.journal.paths, self.launch.workdir)])
-        return code
+        if self._journal.put_back():
+            self.note(RESTORED)
+        workdir = self._launch.workdir
+        changes = progress.compare(self.gates.first, progress.take(workdir)) if workdir.is_dir() else None
+        for text in self._control.unread_notes():
+            self.note(f"no successful iteration has read this note: {text.strip()}")
+        state = msgspec.structs.replace(self._state, elapsed=self._elapsed)
+        self.emit([run_end(step, state, self._control.paused, changes, self._journal.paths, workdir)])
+        return EXIT_CODES[step.end]
+
+    # -- reporting
+
+    def emit(self, events: list[TranscriptEvent]) -> None:
+        self._announcer.emit(events)
+
+    def note(self, text: str) -> None:
+        self._announcer.note(text)
+
+    @property
+    def _elapsed(self) -> float:
+        return round(self._announcer.elapsed, 3)
+
+    def _latest(self) -> float | None:
+        """When the run must end, by the monotonic clock."""
+        runtime = self._policy.limits.runtime
+        return self._announcer.started + runtime if runtime else None

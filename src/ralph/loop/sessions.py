@@ -1,94 +1,96 @@
-"""Going on with the agent's own session from one iteration to the next (`--continue-session`)."""
+"""Continuing the agent's own session from one iteration to the next (`--continue-session`)."""
 
 from __future__ import annotations
 
-import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ralph.loop.state import Session
-from ralph.planning.launcher import SessionMode
+from ralph.judging.judge import Outcome
+from ralph.launching.launcher import SessionMode
 from ralph.transcripts.events import Usage, decode_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.judging.judge import Verdict
-    from ralph.planning.launch import Launch
-    from ralph.planning.launcher import Launcher
+    from ralph.launching.launch import Launch
+    from ralph.launching.launcher import Launcher
 
-#: How much of a recording is searched for an id that no event told.
+#: How much of a recording is searched for an id that no event carried.
 _SEARCHED = 4 << 20
+#: A resumed session that ends like this is not resumed again.
+_ABANDONED = frozenset({Outcome.FAILED, Outcome.EMPTY, Outcome.CONTEXT_EXCEEDED, Outcome.NOT_FOUND})
 
 
-class Ticket(msgspec.Struct, frozen=True):
-    """What the next command line says about a session."""
+class Session(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An agent's own session, as far as the next iteration needs it."""
 
-    session: str | None = None
+    id: str | None = None
+    #: when it began, seconds since the epoch
+    since: float = 0.0
+    #: the usage that the agent reported last
+    reported: Usage | None = msgspec.field(default=None, name="told")
+
+
+class SessionRequest(msgspec.Struct, frozen=True):
+    """What a command line says about a session: nothing, a new one that we name, or one to resume."""
+
+    id: str | None = None
     resume: bool = False
 
 
-class Sessions:
-    """Which session the next iteration belongs to: none, a new one that we name, or the last one again."""
-
-    def __init__(self, mode: SessionMode, expiry: float, now: float | None = None) -> None:
-        self._mode = mode
-        self._expiry = expiry
-        self._session: str | None = None
-        #: the usage that the agent told last, of the session that is gone on with
-        self.told: Usage | None = None
-        self._since = time.monotonic() if now is None else now
-
-    def saved(self) -> Session:
-        """As it can be written down: times of the day outlive the process."""
-        age = time.monotonic() - self._since
-        return Session(self._session, round(time.time() - age, 3), self.told) if self._session else Session()
-
-    def go_on(self, session: Session) -> None:
-        """With one of another process."""
-        if session.id is not None and self._mode is not SessionMode.FRESH:
-            self._session, self.told = session.id, session.told
-            self._since = time.monotonic() - max(0.0, time.time() - session.since)
-
-    def next(self, now: float | None = None) -> Ticket:
-        if self._mode is SessionMode.FRESH:
-            return Ticket()
-        moment = time.monotonic() if now is None else now
-        if self._session is not None and self._expiry and moment - self._since > self._expiry:
-            self._session = None  # too old: what it knew may not be true any more
-        if self._session is not None:
-            return Ticket(self._session, resume=True)
-        self._since = moment
-        return Ticket(str(uuid.uuid4())) if self._mode is SessionMode.NAME else Ticket()
-
-    def after(self, ticket: Ticket, found: str | None, verdict: Verdict) -> None:
-        """Remembers the session for the next time; a resumed one that failed is given up."""
-        if ticket.resume and verdict.outcome.value in ("failed", "empty", "context_exceeded", "not_found"):
-            self._session = None
-            return
-        self._session = found or ticket.session
+def next_request(mode: SessionMode, session: Session, expiry: float, now: float) -> SessionRequest:
+    """For the next iteration, after `session`. `expiry` 0: a session never gets too old."""
+    if mode is SessionMode.FRESH:
+        return SessionRequest()
+    expired = bool(expiry) and now - session.since > expiry  # what it knew may no longer be true
+    if session.id is not None and not expired:
+        return SessionRequest(session.id, resume=True)
+    return SessionRequest(str(uuid.uuid4())) if mode is SessionMode.NAME else SessionRequest()
 
 
-def told_again(launch: Launch, told: Usage | None) -> Usage | None:
-    """Of what a session told until now, that which it will tell once more when it is gone on with."""
+def session_after(
+    session: Session,
+    request: SessionRequest,
+    found: str | None,
+    verdict: Verdict,
+    reported: Usage | None,
+    started: float,
+) -> Session:
+    """The session to resume next time; one without an id if there is none.
+
+    `found` is the id in the agent's output, `reported` its usage, `started` when the iteration began.
+    """
+    if request.resume and verdict.outcome in _ABANDONED:
+        return Session()
+    new = found or request.id
+    if new is None:
+        return Session()
+    if request.resume:
+        return Session(new, session.since, reported or session.reported)
+    return Session(new, started, reported)
+
+
+def repeated_usage(launch: Launch, reported: Usage | None) -> Usage | None:
+    """The part of a session's usage that the agent will report once more when the session is resumed."""
     flags = launch.invocation.session or (launch.spec.session if launch.spec else None)
-    if told is None or flags is None:
+    if reported is None or flags is None:
         return None
     if flags.cumulative_usage:
-        return told
-    return Usage(cost_usd=told.cost_usd) if flags.cumulative_cost else None
+        return reported
+    return Usage(cost_usd=reported.cost_usd) if flags.cumulative_cost else None
 
 
-def session_of(launcher: Launcher | None, told: str | None, stdout: Path) -> str | None:
-    """The chain: the convention's own way, what the adapter or the raw output tells, the last resort."""
+def find_session(launcher: Launcher | None, reported: str | None, stdout: Path) -> str | None:
+    """Tries in order: the launcher's own way, the adapter, the raw output, the launcher's fallback."""
     own = launcher.find_session(stdout) if launcher else None
-    return own or told or find_session_id(stdout) or (launcher.fallback_session(stdout) if launcher else None)
+    return own or reported or find_session_id(stdout) or (launcher.fallback_session(stdout) if launcher else None)
 
 
 def find_session_id(recording: Path) -> str | None:
-    """An id that stands in the raw output: `sessionId`, `metadata.session_id`, `session_id`, Codex's `thread_id`."""
+    """An id in the raw output: `sessionId`, `metadata.session_id`, `session_id`, Codex's `thread_id`."""
     try:
         with recording.open("rb") as file:
             lines = file.read(_SEARCHED).split(b"\n")

@@ -1,4 +1,4 @@
-"""Checks that ralph runs itself: a claim of being done is believed only when they hold."""
+"""Checks that ralph runs itself: it accepts a claim to be done only if they pass."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class _Tail:
-    """Keeps the end of a command's output, both streams together as they came."""
+    """Keeps the end of a command's output, both streams as they come."""
 
     def __init__(self, on_tick: Callable[[], None], until: float | None) -> None:
         self.data = b""
@@ -44,14 +44,14 @@ class _Tail:
         data = self.data + chunk
         self.data = data[-_KEEP:]
         if len(data) > _KEEP:
-            # Not from the middle of a word: half a key is not known for one.
+            # Drop a word that is cut in half: the masker would not recognize half a key.
             self.data = _WORD.sub(b"", self.data, count=1)
 
     stderr = stdout
 
     def stop_reason(self) -> str | None:
         over = self._until is not None and time.monotonic() >= self._until
-        return "the run time is used up" if over else None
+        return "reached the run time limit" if over else None
 
     def deadline(self) -> float | None:
         return self._until
@@ -69,7 +69,7 @@ def run_check(
     on_tick: Callable[[], None] = lambda: None,
     until: float | None = None,
 ) -> Check:
-    """`until` is when the run itself must end."""
+    """`until` is when the run itself must end, by the monotonic clock."""
     tail = _Tail(on_tick, until)
     shell = shutil.which("bash") or "sh"
     ended = supervisor.run(Command([shell, "-c", command], env, workdir), tail, Deadlines(wall=timeout, grace=2.0))
@@ -88,12 +88,12 @@ def _why(ended: Ended) -> str:
 
 
 def blocking(checks: list[Check], baseline: dict[str, bool], *, strict: bool) -> list[Check]:
-    """The failures that count: not those that failed before the run as well (unless strict)."""
+    """The failures that count: without `strict`, not those that also failed before the run."""
     return [c for c in checks if not c.ok and (strict or baseline.get(c.command, True))]
 
 
 def feedback(failed: list[Check]) -> str:
-    """What the next prompt says about them."""
+    """What the next prompt says about failed checks."""
     parts = ["The previous iteration said that the work was complete, but these checks fail. Fix them first.\n"]
     for check in failed:
         parts.append(f"$ {check.command}\n({check.why})\n{check.tail}\n")

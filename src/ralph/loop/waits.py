@@ -1,4 +1,4 @@
-"""Limits of a provider: which outcomes are one, and when it makes sense to try again. Time comes in as a value."""
+"""Provider limits: which outcomes are one, and when to try again. Time comes in as a value."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from ralph.config.settings import Settings
     from ralph.judging.judge import Verdict
 
-#: Clocks differ, and a limit that ends in this second may not have ended everywhere.
+#: Clocks differ, and a limit that ends this second may not have ended everywhere.
 MARGIN = 1.5
-#: A pause is up to this much longer than it had to be, so that many loops do not come back at once.
+#: A pause is up to this much longer than needed, so that many loops do not come back at once.
 _JITTER = 0.25
-#: Told times are believed so often in a row; from then on a pause is at least what it would be without them.
-_BELIEVED = 3
-#: What is said in words rather than in years.
+#: After this many reported times in a row, a pause is at least as long as without them.
+_TRUSTED = 3
+#: Beyond this, a date means nothing to a reader.
 _FOREVER = 400 * 86400.0
 
-#: Limits of the account, for which `--on-limit` is meant.
+#: Limits of the account, which `--on-limit` is about.
 ACCOUNT = frozenset({Outcome.RATE_LIMITED, Outcome.QUOTA})
 
-#: How CLIs and their libraries say that the connection to the provider broke.
-_CUT = re.compile(
+#: How CLIs and their libraries report a broken connection to the provider.
+_BROKEN = re.compile(
     r"stream (?:disconnected|closed|ended|error)"
     r"|connection (?:was )?(?:reset|dropped|closed|lost|aborted|refused|error|timed out)"
     r"|E(?:CONNRESET|CONNREFUSED|CONNABORTED|TIMEDOUT|PIPE|AI_AGAIN|NETUNREACH)"
@@ -41,7 +41,7 @@ _CUT = re.compile(
 
 
 class Patience(msgspec.Struct, frozen=True):
-    """How limits are met. 0 is no limit for `longest` and `retries`."""
+    """How to handle limits. 0 disables `longest` and `retries`."""
 
     on_limit: OnLimit = OnLimit.WAIT
     longest: float = 6 * 3600.0
@@ -61,7 +61,7 @@ class Patience(msgspec.Struct, frozen=True):
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """Nothing is done for `seconds`, that is until the time `until` (seconds since the epoch)."""
+    """The run waits for `seconds`, until the time `until` (seconds since the epoch)."""
 
     seconds: float
     until: float
@@ -73,34 +73,38 @@ class Limit(msgspec.Struct, frozen=True):
 
     #: when to try this agent again, seconds since the epoch; infinite: only a person can end it
     until: float
-    #: when some agent is free
+    #: when the next agent is free
     next_at: float
-    #: whether the provider said so
-    told: bool
-    #: how many in a row without a told time, this one included
+    #: whether the provider reported that time
+    reported: bool
+    #: how many limits in a row without a reported time, this one included
     guesses: int
-    #: the iteration that was the first of them
+    #: the iteration of the first of them
     since: int
     #: another agent that is free now
     fallback: str | None = None
 
 
-def is_limit(verdict: Verdict, *, told: bool) -> bool:
-    """Whether an iteration failed only because the provider did not let it work. `told`: its CLI reported an error."""
+def is_limit(verdict: Verdict, *, reported: bool) -> bool:
+    """Whether an iteration failed only because the provider did not let it work.
+
+    `reported`: the agent's CLI itself reported an error.
+    """
     match verdict.outcome:
         case Outcome.RATE_LIMITED | Outcome.OVERLOADED | Outcome.QUOTA:
             return True
         case Outcome.FAILED:
-            # Only what the CLI itself reports: what the agent claims of its work is no broken connection.
-            return told and verdict.claim.signal in (Signal.NONE, Signal.COMPLETE) and bool(_CUT.search(verdict.why))
+            # Only what the CLI itself reports: an agent that says its task failed is not a broken connection.
+            no_claim = verdict.claim.signal in (Signal.NONE, Signal.COMPLETE)
+            return reported and no_claim and bool(_BROKEN.search(verdict.why))
         case _:
             return False
 
 
-def told_end(outcome: Outcome, resets_at: float | None, retry_after: float | None, now: float) -> float | None:
-    """When the provider said that the limit ends, if that is still to come.
+def reported_end(outcome: Outcome, resets_at: float | None, retry_after: float | None, now: float) -> float | None:
+    """When the limit ends according to the provider, if that is in the future.
 
-    An agent may tell when its account's limits are renewed while it fails of something else.
+    An agent may report when its account's limits reset although it fails for another reason.
     """
     if outcome in ACCOUNT and resets_at is not None and math.isfinite(resets_at) and resets_at > now:
         return resets_at + MARGIN
@@ -110,27 +114,27 @@ def told_end(outcome: Outcome, resets_at: float | None, retry_after: float | Non
 
 
 def backoff(patience: Patience, attempt: int, jitter: float) -> float:
-    """The pause before try number `attempt` (1, 2, …): doubled each time up to the ceiling; jitter is from 0 to 1."""
+    """The pause before try number `attempt` (1, 2, …): doubles each time, up to a maximum. `jitter` is from 0 to 1."""
     doubled = patience.first_pause * 2.0 ** min(attempt - 1, 60)
     return min(doubled * (1 + _JITTER * jitter), patience.longest_pause)
 
 
 def next_try(
-    patience: Patience, outcome: Outcome, told: float | None, now: float, *, tries: int, guesses: int, jitter: float
+    patience: Patience, outcome: Outcome, reported: float | None, now: float, *, tries: int, guesses: int, jitter: float
 ) -> float:
-    """When to try again. `tries` and `guesses` are limits in a row, all of them and those without a told time."""
-    if told is not None:
-        least = backoff(patience, tries - _BELIEVED, jitter) if tries > _BELIEVED else 0.0
-        return max(told, now + least)
+    """When to try again. `tries` counts limits in a row, `guesses` those of them without a reported time."""
+    if reported is not None:
+        least = backoff(patience, tries - _TRUSTED, jitter) if tries > _TRUSTED else 0.0
+        return max(reported, now + least)
     if outcome is Outcome.QUOTA:
         return math.inf
     return now + backoff(patience, guesses, jitter)
 
 
 def at(moment: float, now: float) -> str:
-    """A time of the day for people, with the date where that is another one."""
+    """A time of day for people, with the date if it is not today."""
     if moment - now > _FOREVER:
-        return "a time that is more than a year away"
+        return "a time more than a year from now"
     then, today = time.localtime(moment), time.localtime(now)
     near = then[:3] == today[:3]
     return time.strftime("%H:%M:%S" if near else "%Y-%m-%d %H:%M", then)

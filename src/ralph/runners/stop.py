@@ -33,7 +33,7 @@ class StopSwitch:
     def __init__(self, bell: Path | None = None) -> None:
         self.kind: StopKind | None = None
         self.urgent = False
-        self.look: Callable[[], None] = lambda: None
+        self._look: Callable[[], None] = lambda: None
         self._bell = bell
         ours = _open_bell(bell) if bell is not None else None
         # One descriptor for both ends of a FIFO: a reader alone would see its end whenever a writer leaves.
@@ -72,6 +72,13 @@ class StopSwitch:
         """As a signal does, but by somebody who says whether it is urgent."""
         self.kind = self.kind or StopKind.STOPPED
         self.urgent = self.urgent or urgent
+
+    def watch(self, look: Callable[[], None]) -> None:
+        """From now on, `look` is called on every tick and whenever another process wakes us up."""
+        self._look = look
+
+    def look(self) -> None:
+        self._look()
 
     def drain(self) -> None:
         """Empties the wake-up pipe, and looks who it was."""

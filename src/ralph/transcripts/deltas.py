@@ -48,9 +48,6 @@ class DeltaLines:
             return []
         return [Text(self._tag, text)]
 
-    def add(self, fragment: str, events: list[TranscriptEvent]) -> None:  # only for second readers
-        events += self.feed(fragment)
-
     def flush(self) -> list[TranscriptEvent]:
         """End the message. Return its last line if that had no newline."""
         self._emitted = 0

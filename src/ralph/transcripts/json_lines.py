@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any, TypeAlias
+from typing import Any
 
 from ralph.transcripts import meta
 from ralph.transcripts.base import TranscriptAdapter
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, decode_json
-
-#: Only for adapters that still have a second reader.
-Usual: TypeAlias = Any
 
 #: Stop waiting for the end of a pretty-printed document that is longer than this.
 _MAX_DOCUMENT = 64 << 20

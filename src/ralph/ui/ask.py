@@ -13,8 +13,8 @@ from ralph.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ralph.loop.screen import Screen
     from ralph.runners.stop import StopSwitch
-    from ralph.ui.screen import Screen
 
 
 _QUESTION = "Go on? [Enter] next iteration · s stop · a go on without asking: "

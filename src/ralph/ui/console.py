@@ -14,8 +14,8 @@ from ralph.ui.outlet import PATIENCE, Outlet
 from ralph.ui.render import Renderer
 
 if TYPE_CHECKING:
+    from ralph.loop.screen import Status
     from ralph.transcripts.events import TranscriptEvent
-    from ralph.ui.screen import Status
 
 _WIDTH = 7
 _COLOURS = {

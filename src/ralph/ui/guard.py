@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ralph.loop.screen import Screen, Status
     from ralph.transcripts.events import TranscriptEvent
-    from ralph.ui.screen import Screen, Status
 
 
 class GuardedScreen:

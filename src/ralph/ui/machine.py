@@ -12,8 +12,8 @@ from ralph.ui.console import PlainScreen
 from ralph.ui.outlet import Outlet
 
 if TYPE_CHECKING:
+    from ralph.loop.screen import Status
     from ralph.transcripts.events import TranscriptEvent
-    from ralph.ui.screen import Status
 
 
 #: A program may do much with one line.

@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.agents import adapters as registry
-from ralph.dialects.as_claude import writer
-from ralph.dialects.as_claude.flags import Format
-from ralph.journal.writer import Appender
+from ralph.as_claude import writer
+from ralph.as_claude.flags import Format
 from ralph.judging.judge import Outcome, Verdict, judge
 from ralph.judging.observe import Observation
+from ralph.judging.output import OutputReader
 from ralph.judging.signals import Markers
-from ralph.loop.record import Recorder
-from ralph.loop.turns import deadlines_of
+from ralph.launching.deadlines import deadlines_of
 from ralph.runners.process import Command, Ended, EndKind, Supervisor
 from ralph.runners.stop import StopSwitch
 from ralph.transcripts.safe import SafeAdapter
 
 if TYPE_CHECKING:
-    from ralph.planning.launch import Launch
+    from ralph.launching.launch import Launch
     from ralph.transcripts.events import TranscriptEvent
 
 #: After this time without a word, a line tells the host that the agent is still at work.
@@ -53,37 +52,49 @@ class Out:
             self.closed = True
 
 
-class _Relay(Recorder):
-    """The sink: no journal, but the agent's stderr as it comes; ends with the one who started us."""
+class _Relay:
+    """The sink: passes stderr on as it comes, and ends with the program that started us. There is no journal."""
 
     def __init__(
-        self, adapter: SafeAdapter, seen: Observation, out: Out, lines: writer.ClaudeWriter, show: bool
+        self, adapter: SafeAdapter, seen: Observation, out: Out, lines: writer.ClaudeWriter, *, stream: bool
     ) -> None:
-        nowhere = Path(os.devnull)
-        super().__init__(adapter, seen, (Appender(nowhere), Appender(nowhere)), self._show)
+        self._reader = OutputReader(adapter, seen)
+        self._seen = seen
         self._host = out
         self._lines = lines
-        self._stream = show
+        self._stream = stream
         self._parent = os.getppid()
 
-    def _show(self, events: list[TranscriptEvent]) -> None:
-        written = self._lines.feed(events)
-        if self._stream and written:
-            self._host.write(b"".join(written))
-
     def stdout(self, chunk: bytes) -> None:
-        super().stdout(chunk)
+        self._show(self._reader.stdout(chunk))
         if self._stream and time.monotonic() - self._host.last > _KEEP_ALIVE:
             self._host.write(writer.delta(""))
 
     def stderr(self, chunk: bytes) -> None:
         _to_stderr(chunk)
-        super().stderr(chunk)
+        self._show(self._reader.stderr(chunk))
+
+    def finish(self) -> None:
+        self._show(self._reader.end())
+
+    def tick(self) -> None:
+        pass
 
     def stop_reason(self) -> str | None:
         if os.getppid() != self._parent:
             return "the program that started it is gone"
         return "nobody reads its output any more" if self._host.closed else None
+
+    def deadline(self) -> float | None:
+        return None
+
+    def finished(self) -> bool:
+        return self._seen.finished
+
+    def _show(self, events: list[TranscriptEvent]) -> None:
+        written = self._lines.feed(events) if events else []
+        if self._stream and written:
+            self._host.write(b"".join(written))
 
 
 def run(launch: Launch, prompt: str, form: Format, *, verbose: bool) -> int:
@@ -92,7 +103,7 @@ def run(launch: Launch, prompt: str, form: Format, *, verbose: bool) -> int:
     adapter = SafeAdapter(registry.create(launch.transcript, prompt=prompt))
     seen = Observation(Markers())
     lines = writer.ClaudeWriter(verbose=verbose)
-    relay = _Relay(adapter, seen, out, lines, form is Format.STREAM)
+    relay = _Relay(adapter, seen, out, lines, stream=form is Format.STREAM)
     with tempfile.TemporaryDirectory(prefix="ralph-as-claude-", ignore_cleanup_errors=True) as folder:
         prompt_file = Path(folder) / "prompt.md"
         prompt_file.write_bytes(prompt.encode("utf-8", "surrogateescape"))
