@@ -106,3 +106,9 @@ def events_of(name: str, before: list[str], line: str) -> list[TranscriptEvent]:
     adapter = SafeAdapter(adapters.create(name))
     adapter.feed_lines(before)
     return adapter.feed_lines([line])
+
+
+@pytest.mark.parametrize("name", ["claude", "cursor"])
+def test_a_block_whose_type_is_not_a_string_is_not_shown_as_text(name: str) -> None:
+    line = json.dumps({"type": "assistant", "session_id": "s", "message": {"content": [{"type": [["x"], 6]}]}})
+    assert not any(isinstance(event, Text) for event in read_all(name, [line], line))
