@@ -35,7 +35,7 @@ def recorded(agent: str, longest: int = 5000) -> list[str]:
 def damaged(draw: st.DrawFn, lines: list[str], *, cut: bool = True) -> str:
     """One of the lines, changed as another release of its agent might, or cut."""
     value = json.loads(draw(st.sampled_from(lines)))
-    places = _places(value)
+    places = fields(value)
     for _ in range(draw(st.integers(0, 3))):
         holder, key = draw(st.sampled_from(places))
         if draw(st.booleans()):
@@ -57,7 +57,7 @@ def words_line() -> st.SearchStrategy[str]:
     return st.text(min_size=1, max_size=40).filter(lambda t: "\n" not in t and t[0] not in "{[" and "\x1b" not in t)
 
 
-def _places(value: Any) -> list[tuple[Any, Any]]:
+def fields(value: Any) -> list[tuple[Any, Any]]:
     """Every field and every item of a JSON value."""
     keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
-    return [place for key in keys for place in ((value, key), *_places(value[key]))]
+    return [place for key in keys for place in ((value, key), *fields(value[key]))]

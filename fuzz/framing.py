@@ -40,7 +40,7 @@ def _pieces(data: bytes, chunks: list[bytes], longest: int) -> None:
     given: list[str] = []
     for chunk in chunks:
         given += framer.feed(chunk)
-        held = sum(map(len, framer._held))
+        held = len(framer._held)
         require(held <= longest + len(chunk) + 4, "no more than the line limit is held", held, longest)
     given += framer.flush()
     whole = "".join(lines_of(data))

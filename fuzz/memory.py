@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 from fuzz.checks import require
@@ -31,7 +32,6 @@ _FEW_ENTRIES = 16
 #: Limits that would take megabytes of input to reach, and limits on how many entries are kept.
 _LIMITS = (
     (deltas, "MAX_HELD", _LOWERED),
-    (deltas, "MOST_FRAGMENTS", 16),
     (json_lines, "_MAX_DOCUMENT", _LOWERED),
     (kimi_text, "_MAX_RECORD", _LOWERED),
     (repeats, "_KEPT", _LOWERED),
@@ -110,6 +110,8 @@ def size(value: Any) -> int:
             waiting += [*one.keys(), *one.values()]
         elif isinstance(one, str | bytes):
             continue
+        elif isinstance(one, StringIO):
+            waiting.append(one.getvalue())
         elif hasattr(one, "__iter__") and hasattr(one, "__len__"):
             waiting += list(one)
         else:

@@ -1,4 +1,4 @@
-"""Which adapters there are, and which one is used."""
+"""The adapters by name, and which one a run uses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ralph.errors import UsageError
 from ralph.transcripts.base import TranscriptAdapter
 
 
-def test_every_name_gives_a_fresh_adapter_of_that_name() -> None:
+def test_every_name_creates_a_new_adapter() -> None:
     assert {"plain", "rtf1"} <= set(registry.names())
     for name in registry.names():
         one, other = registry.create(name, prompt="p"), registry.create(name)
@@ -20,12 +20,12 @@ def test_every_name_gives_a_fresh_adapter_of_that_name() -> None:
         assert (one.name, one.prompt, other.prompt) == (name, "p", None)
 
 
-def test_every_module_that_says_adapter_is_one_of_them() -> None:
+def test_every_adapter_module_has_a_name() -> None:
     for name in registry.names():
         assert hasattr(importlib.import_module(type(registry.create(name)).__module__), "ADAPTER"), name
 
 
-def test_an_unknown_name_is_answered_with_the_nearest_and_all() -> None:
+def test_the_error_for_an_unknown_name_lists_the_nearest_and_all_names() -> None:
     with pytest.raises(UsageError) as caught:
         registry.create("rtf")
     assert "did you mean 'rtf1'?" in str(caught.value)
@@ -33,7 +33,7 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_all() -> None:
 
 
 @pytest.mark.parametrize("name", ["events", "base", "meta", "safe", "registry", "_echo", "../x", ""])
-def test_other_modules_are_no_adapters(name: str) -> None:
+def test_other_modules_are_not_adapters(name: str) -> None:
     with pytest.raises(UsageError):
         registry.create(name)
 
@@ -49,7 +49,7 @@ def test_other_modules_are_no_adapters(name: str) -> None:
         (None, None, "plain"),
     ],
 )
-def test_what_is_asked_for_comes_before_what_is_known_comes_before_plain(
+def test_a_requested_adapter_has_precedence_over_the_agents_own_and_over_plain(
     requested: str | None, known: str | None, chosen: str
 ) -> None:
     name, why = registry.select(requested, known)
@@ -57,6 +57,6 @@ def test_what_is_asked_for_comes_before_what_is_known_comes_before_plain(
     assert why
 
 
-def test_asking_for_an_unknown_one_is_a_usage_error() -> None:
+def test_requesting_an_unknown_adapter_is_a_usage_error() -> None:
     with pytest.raises(UsageError):
         registry.select("nothing-like-it", None)

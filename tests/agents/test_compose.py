@@ -1,4 +1,4 @@
-"""Which command line an agent gets, in releases that were tried: their flags are not the same."""
+"""The command lines for releases with different flags."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ARGUMENT, STDIN = Delivery.ARGUMENT, Delivery.STDIN
         ("pi", "0.73.1", "", "--mode json", STDIN),
         ("pi", "0.52.12", "", "--mode json", ARGUMENT),
         ("pi", "0.30.2", "", "--mode json", ARGUMENT),
-        # 2.x waits for an answer to every question unless it is told not to ask.
+        # 2.x waits for an answer to every question unless a flag turns questions off.
         ("cline", "3.0.57", "", "--json", ARGUMENT),
         ("cline", "2.18.0", "", "-y --json", ARGUMENT),
         ("qwen", "0.24.4", "", "-o stream-json -y", STDIN),
@@ -37,7 +37,7 @@ ARGUMENT, STDIN = Delivery.ARGUMENT, Delivery.STDIN
         ("copilot", "0.0.343", "--allow-all-tools", "--allow-all-tools", STDIN),
     ],
 )
-def test_a_release_is_started_with_flags_that_it_has(
+def test_a_release_gets_only_flags_that_it_has(
     agent: str, version: str, help_text: str, line: str, prompt: Delivery
 ) -> None:
     spec = registry.get(agent)
@@ -52,15 +52,15 @@ def test_a_release_is_started_with_flags_that_it_has(
     [
         ("copilot", "1.0.102", "", "--session-id ID", "--session-id ID"),
         ("copilot", "1.0.40", "--session-id", "--session-id ID", "--session-id ID"),
-        # It cannot be told a name, but tells one.
+        # It does not accept a session id, but reports one.
         ("copilot", "1.0.12", "--output-format --resume", "", "--resume=ID"),
-        # It does not say what its session is called, but takes any name.
+        # It does not report its session id, but accepts any.
         ("kimi", "1.12.0", "--print", "--session ID", "--session ID"),
         ("kimi", "0.43.1", "", "", "-S ID"),
         ("pi", "0.52.12", "", "", "--session ID"),
     ],
 )
-def test_a_session_is_named_or_continued_as_the_release_can(
+def test_a_session_starts_and_resumes_with_the_flags_of_the_release(
     agent: str, version: str, help_text: str, first: str, later: str
 ) -> None:
     spec = registry.get(agent)
@@ -76,13 +76,13 @@ def test_a_session_is_named_or_continued_as_the_release_can(
     ("agent", "version", "help_text"),
     [("pi", "0.30.2", ""), ("qwen", "0.1.4", ""), ("copilot", "0.0.343", ""), ("kimi", "0.45", "--print")],
 )
-def test_the_first_releases_cannot_continue_a_session(agent: str, version: str, help_text: str) -> None:
+def test_the_first_releases_cannot_resume_a_session(agent: str, version: str, help_text: str) -> None:
     spec = registry.get(agent)
     assert (choose_invocation(spec, version, lambda _args: help_text).session or spec.session) is None
 
 
-def test_a_release_that_does_not_tell_its_version_is_taken_for_one_of_today() -> None:
-    """A busy machine may not answer in time."""
+def test_an_unknown_version_gets_the_flags_of_the_newest() -> None:
+    """On a busy machine, the version command may time out."""
     for agent, line in (("cline", "--json"), ("pi", "--mode json"), ("qwen", "-o stream-json -y")):
         spec = registry.get(agent)
         assert " ".join(arguments(spec, choose_invocation(spec, None, lambda _args: ""))) == line

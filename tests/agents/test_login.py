@@ -1,4 +1,4 @@
-"""Whether there is a login, without asking anybody."""
+"""Checking for a login without running the agent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def spec(env: tuple[str, ...] = (), files: tuple[str, ...] = ()) -> AgentSpec:
 BOTH = spec(("BOLT_KEY", "BOLT_TOKEN"), (".bolt/auth.json",))
 
 
-def test_a_variable_is_a_login_and_its_value_is_not_told(tmp_path: Path) -> None:
+def test_a_variable_is_a_login_and_its_value_is_not_shown(tmp_path: Path) -> None:
     found = login(BOTH, {"BOLT_TOKEN": "s3cr3t"}, str(tmp_path), "linux")
     assert (found.state, found.found) == (LoginState.KNOWN, ("BOLT_TOKEN",))
     assert "s3cr3t" not in found.why
@@ -33,7 +33,7 @@ def test_a_file_is_a_login(tmp_path: Path) -> None:
     assert (found.state, found.found) == (LoginState.KNOWN, ("~/.bolt/auth.json",))
 
 
-def test_none_where_it_would_be_is_missing(tmp_path: Path) -> None:
+def test_a_login_in_none_of_the_known_places_is_missing(tmp_path: Path) -> None:
     found = login(BOTH, {"BOLT_KEY": ""}, str(tmp_path), "linux")
     assert found.state is LoginState.MISSING
     for name in ("BOLT_KEY", "BOLT_TOKEN", "~/.bolt/auth.json"):
@@ -43,10 +43,10 @@ def test_none_where_it_would_be_is_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("agent", "platform"),
     [
-        (spec(("BOLT_KEY",)), "linux"),  # where it keeps others is not known
+        (spec(("BOLT_KEY",)), "linux"),  # the files are not known
         (BOTH, "darwin"),  # the keychain
         (spec(), "linux"),
     ],
 )
-def test_what_cannot_be_seen_is_unknown(tmp_path: Path, agent: AgentSpec, platform: str) -> None:
+def test_a_login_that_may_be_elsewhere_is_unknown(tmp_path: Path, agent: AgentSpec, platform: str) -> None:
     assert login(agent, {}, str(tmp_path), platform).state is LoginState.UNKNOWN

@@ -1,4 +1,4 @@
-"""The user's own agents, in files beside the built-in ones."""
+"""The user's own agents, next to the built-in ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_file_in_the_users_folder_is_an_agent(folder: Path) -> None:
     assert registry.warnings() == []
 
 
-def test_xdg_config_home_counts(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_xdg_config_home_is_respected(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder, "bolt")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert "bolt" not in registry.names()
@@ -46,7 +46,7 @@ def test_xdg_config_home_counts(folder: Path, tmp_path: Path, monkeypatch: pytes
     assert "nut" in registry.names()
 
 
-def test_a_file_that_is_changed_is_read_again(folder: Path) -> None:
+def test_a_changed_file_is_read_again(folder: Path) -> None:
     path = write(folder, "bolt")
     assert registry.get("bolt").title == "Own bolt"
     path.write_text(path.read_text().replace("Own bolt", "Another"))
@@ -54,15 +54,15 @@ def test_a_file_that_is_changed_is_read_again(folder: Path) -> None:
     assert registry.get("bolt").title == "Another"
 
 
-def test_it_may_replace_a_built_in_one(folder: Path) -> None:
+def test_a_file_may_replace_a_built_in_agent(folder: Path) -> None:
     write(folder, "mine", name="claude")
     assert registry.get("claude").title == "Own mine"
     assert [s.title for s in registry.all_specs() if s.name == "claude"] == ["Own mine"]
     assert registry.names().count("claude") == 1
-    assert registry.get("claude-code").title == "Own mine"  # not the built-in one by the back door
+    assert registry.get("claude-code").title == "Own mine"  # not the built-in one, although the alias is its own
 
 
-def test_it_has_its_place_in_detection(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_detection_includes_own_agents(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder, "bolt", rest="detect = 0")
     program = tmp_path / "bolt"
     program.write_text("#!/bin/sh\necho bolt 1.2.3\n")
@@ -72,7 +72,7 @@ def test_it_has_its_place_in_detection(folder: Path, tmp_path: Path, monkeypatch
     assert (found.spec.name, found.version) == ("bolt", "1.2.3")
 
 
-def test_a_broken_file_is_a_warning_to_others_and_an_error_to_who_wants_it(folder: Path) -> None:
+def test_a_broken_file_is_an_error_only_for_its_own_agent(folder: Path) -> None:
     write(folder, "bolt", rest="detct = 3")
     write(folder, "nut")
     assert registry.get("nut").title == "Own nut"
@@ -85,7 +85,7 @@ def test_a_broken_file_is_a_warning_to_others_and_an_error_to_who_wants_it(folde
     assert "there is no key 'detct'" in str(caught.value)
 
 
-def test_the_built_in_one_does_not_step_in_for_a_broken_replacement(folder: Path) -> None:
+def test_a_broken_replacement_does_not_bring_back_the_built_in_agent(folder: Path) -> None:
     write(folder, "codex", rest="detct = 3")
     with pytest.raises(UsageError, match="'detct'"):
         registry.get("codex")
@@ -100,7 +100,7 @@ def test_the_built_in_one_does_not_step_in_for_a_broken_replacement(folder: Path
         ({"stem": "a", "aliases": '"bolt"'}, {"stem": "b", "aliases": '"bolt"'}),
     ],
 )
-def test_a_name_that_is_given_twice_is_an_error_for_both(
+def test_a_duplicate_name_is_an_error_for_both_files(
     folder: Path, first: dict[str, str], second: dict[str, str]
 ) -> None:
     write(folder, **first)
@@ -114,7 +114,7 @@ def test_a_name_that_is_given_twice_is_an_error_for_both(
         registry.get("bolt")
 
 
-def test_the_names_of_built_in_agents_are_taken(folder: Path) -> None:
+def test_names_of_built_in_agents_are_reserved(folder: Path) -> None:
     write(folder, "a", aliases='"codex"')
     write(folder, "b", name="claude-code")
     write(folder, "c", aliases='"x", "x"')
@@ -127,7 +127,7 @@ def test_the_names_of_built_in_agents_are_taken(folder: Path) -> None:
     assert registry.get("codex").title == "OpenAI Codex"
 
 
-def test_those_of_a_project_are_named_and_not_used_without_approval(tmp_path: Path) -> None:
+def test_agents_of_an_unapproved_project_are_listed_but_not_used(tmp_path: Path) -> None:
     agents = tmp_path / ".ralph" / "agents"
     agents.mkdir(parents=True)
     write(agents, "bolt")
@@ -141,7 +141,7 @@ def test_those_of_a_project_are_named_and_not_used_without_approval(tmp_path: Pa
     assert "bolt" not in registry.names()
 
 
-def test_those_of_a_project_are_used_when_it_is_trusted_but_never_in_place_of_others(tmp_path: Path) -> None:
+def test_agents_of_a_trusted_project_never_replace_others(tmp_path: Path) -> None:
     agents = tmp_path / ".ralph" / "agents"
     agents.mkdir(parents=True)
     write(agents, "bolt")
@@ -152,7 +152,7 @@ def test_those_of_a_project_are_used_when_it_is_trusted_but_never_in_place_of_ot
         registry.get("bolt")
 
 
-def test_a_link_out_of_the_project_is_no_agent_of_it(tmp_path: Path) -> None:
+def test_a_link_to_a_file_outside_the_project_is_ignored(tmp_path: Path) -> None:
     elsewhere, agents = tmp_path / "elsewhere", tmp_path / "project" / ".ralph" / "agents"
     elsewhere.mkdir()
     agents.mkdir(parents=True)
@@ -163,7 +163,7 @@ def test_a_link_out_of_the_project_is_no_agent_of_it(tmp_path: Path) -> None:
             registry.get(name, tmp_path / "project", lambda _: True)
 
 
-def test_an_unreadable_folder_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_folder_has_no_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ralph").write_text("a file where a folder should be")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert registry.own().specs == {}

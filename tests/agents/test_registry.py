@@ -1,4 +1,4 @@
-"""Agents as files."""
+"""Loading agents from files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_file_is_an_agent(tmp_path: Path) -> None:
         (b"\xff\xfe", "not UTF-8"),
     ],
 )
-def test_a_broken_file_is_told_with_its_name(tmp_path: Path, content: bytes, part: str) -> None:
+def test_the_error_for_a_broken_file_names_it(tmp_path: Path, content: bytes, part: str) -> None:
     path = tmp_path / "x.toml"
     path.write_bytes(content)
     with pytest.raises(UsageError) as caught:
@@ -44,14 +44,14 @@ def test_a_broken_file_is_told_with_its_name(tmp_path: Path, content: bytes, par
     assert part in str(caught.value)
 
 
-def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         registry.load(tmp_path / "x.toml")
     with pytest.raises(UsageError, match="directory"):
         registry.load(tmp_path)
 
 
-def test_every_builtin_agent_loads_under_its_name_and_its_other_names() -> None:
+def test_every_builtin_agent_loads_by_name_and_by_alias() -> None:
     seen: set[str] = set()
     for name in registry.names():
         spec = registry.get(name)
@@ -62,7 +62,7 @@ def test_every_builtin_agent_loads_under_its_name_and_its_other_names() -> None:
         seen |= {name, *spec.aliases}
 
 
-def test_every_builtin_agent_writes_a_transcript_that_has_an_adapter() -> None:
+def test_every_builtin_agent_has_an_adapter_for_its_transcript() -> None:
     from ralph.agents import adapters as transcripts
 
     for spec in registry.all_specs():
@@ -70,7 +70,7 @@ def test_every_builtin_agent_writes_a_transcript_that_has_an_adapter() -> None:
             assert invocation.transcript in transcripts.names(), (spec.name, invocation.transcript)
 
 
-def test_an_unknown_name_lists_the_known_ones_with_the_nearest() -> None:
+def test_the_error_for_an_unknown_name_lists_the_nearest_and_all_names() -> None:
     with pytest.raises(UsageError) as caught:
         registry.get("cursr")
     assert "did you mean 'cursor'?" in str(caught.value)

@@ -1,4 +1,4 @@
-"""What a run would call each release with, against the flags that its own `--help` was seen to name."""
+"""The command line for each release, compared to the flags in its recorded `--help`."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def _argv(agent: str, version: str, session: str | None = None) -> list[str]:
 
 
 @pytest.mark.parametrize(("agent", "version", "known", "form"), RELEASES)
-def test_a_release_is_given_only_flags_that_it_knows(agent: str, version: str, known: set[str], form: str) -> None:
+def test_a_release_gets_only_flags_that_it_knows(agent: str, version: str, known: set[str], form: str) -> None:
     argv = _argv(agent, version)
     assert {a for a in argv if a.startswith("-")} <= known
     assert any("json" in a for a in argv) is (form == "json")
 
 
 @pytest.mark.parametrize(("agent", "version", "known", "form"), RELEASES)
-def test_a_session_goes_on_only_where_the_release_can(agent: str, version: str, known: set[str], form: str) -> None:
+def test_a_session_is_resumed_only_if_the_release_can(agent: str, version: str, known: set[str], form: str) -> None:
     argv = _argv(agent, version, session="s-1")
     assert ("s-1" in argv) is bool(known & {"--resume", "-s"})
     assert {a for a in argv if a.startswith("-")} <= known
@@ -55,12 +55,12 @@ def test_a_session_goes_on_only_where_the_release_can(agent: str, version: str, 
     ("version", "flags"),
     [("1.18.33", ["--auto"]), ("1.14.41", ["--dangerously-skip-permissions"]), ("1.2.27", [])],
 )
-def test_the_flag_that_approves_is_the_releases_own(version: str, flags: list[str]) -> None:
+def test_the_approval_flag_fits_the_release(version: str, flags: list[str]) -> None:
     every = {"--auto", "--dangerously-skip-permissions"}
     assert [a for a in _argv("opencode", version) if a in every] == flags
 
 
-def test_gemini_may_work_in_a_folder_it_has_not_seen() -> None:
-    """Without it `-y` is turned off there, and the run ends with code 55."""
+def test_gemini_may_work_in_a_new_folder() -> None:
+    """Otherwise it ignores `-y` there, and exits with code 55."""
     invocation = choose_invocation(registry.get("gemini"), "0.61.0", lambda _: "")
     assert invocation.env["GEMINI_CLI_TRUST_WORKSPACE"] == "true"

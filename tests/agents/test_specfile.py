@@ -1,4 +1,4 @@
-"""A file that describes an agent: what is wrong with it is told at once, and in whole."""
+"""Checking an agent's file: all problems are reported at once."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def problems(folder: Path, text: str) -> list[str]:
     return list(file.problems)
 
 
-def test_a_good_file_has_no_problems(tmp_path: Path) -> None:
+def test_a_valid_file_has_no_problems(tmp_path: Path) -> None:
     assert problems(tmp_path, GOOD) == []
 
 
-def test_all_mistakes_are_told_at_once_with_the_nearest_name(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once_with_the_nearest_name(tmp_path: Path) -> None:
     found = problems(
         tmp_path,
         """
@@ -65,30 +65,30 @@ def test_all_mistakes_are_told_at_once_with_the_nearest_name(tmp_path: Path) -> 
         ('invocation = "x"\nname = "b"\ntitle = "B"\ncommands = ["b"]\n', "expected [[invocation]] tables"),
         ('invocation = ["x"]\nname = "b"\ntitle = "B"\ncommands = ["b"]\n', "invocation[1]: expected a table"),
         (GOOD + "[version]\n[session]\n", "'session.resume' is missing"),
-        (GOOD.replace("bolt", "auto"), "'auto' is a name that ralph keeps for itself"),
-        (GOOD.replace('"bolt"', '"two words"', 1), "'two words' is no name for an agent"),
+        (GOOD.replace("bolt", "auto"), "the name 'auto' is reserved"),
+        (GOOD.replace('"bolt"', '"two words"', 1), "'two words' is not a valid name"),
         (GOOD + 'transcript = "cdex"\n', "there is no adapter 'cdex' (did you mean 'codex'?)"),
-        (GOOD + 'versions = ">=2, ~3"\n', "'~3' is no range"),
-        (GOOD + '[version]\nminimum = "new"\n', "version.minimum: 'new' is no version"),
-        (GOOD + '[session]\nresume = ["-r"]\n', "session.resume: {session} must stand"),
-        (GOOD + '[tools]\nallow = ["-t"]\n', "tools.allow: {tools} or {tool} must stand"),
-        ('model = ["-m"]\n' + GOOD, "model: {model} must stand"),
-        ('tells = ["tokens"]\n' + GOOD, "tells: 'tokens' is none of"),
+        (GOOD + 'versions = ">=2, ~3"\n', "'~3' is not a range"),
+        (GOOD + '[version]\nminimum = "new"\n', "version.minimum: 'new' is not a version"),
+        (GOOD + '[session]\nresume = ["-r"]\n', "session.resume: {session} is missing"),
+        (GOOD + '[tools]\nallow = ["-t"]\n', "tools.allow: {tools} or {tool} is missing"),
+        ('model = ["-m"]\n' + GOOD, "model: {model} is missing"),
+        ('tells = ["tokens"]\n' + GOOD, "tells: 'tokens' is not one of"),
     ],
 )
-def test_each_mistake_has_its_sentence(tmp_path: Path, text: str, expected: str) -> None:
+def test_each_problem_has_a_message_of_its_own(tmp_path: Path, text: str, expected: str) -> None:
     (problem,) = problems(tmp_path, text)
     assert expected in problem
 
 
-def test_the_file_in_the_how_to_is_a_good_one(tmp_path: Path) -> None:
+def test_the_file_in_the_how_to_is_valid(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs" / "how-to" / "add-an-agent.md").read_text()
     (example,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert problems(tmp_path, example) == []
 
 
-def test_the_built_in_files_stand_the_same_checks() -> None:
+def test_the_built_in_files_pass_the_same_checks() -> None:
     for spec in registry.all_specs():
         if spec.name == "demo":
-            continue  # a name that is kept for it
+            continue  # a reserved name
         assert [p for p in specfile.check(spec) if "there is no adapter" not in p] == [], spec.name

@@ -1,4 +1,4 @@
-"""Versions, and how they stand to those that were tried."""
+"""Version ranges, and versions compared to the tested ones."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_ranges(version: str, expression: str, holds: bool) -> None:
         ("nightly", VersionStatus.UNKNOWN),
     ],
 )
-def test_standing(version: str | None, expected: VersionStatus) -> None:
+def test_the_status_compares_a_version_to_the_tested_ones(version: str | None, expected: VersionStatus) -> None:
     assert version_status(version, ("2.1.7", "4.0.1"), "1.5") is expected
 
 
-def test_nothing_tested_is_nothing_known() -> None:
+def test_the_status_is_unknown_if_nothing_was_tested() -> None:
     assert version_status("1.0", ()) is VersionStatus.UNKNOWN
 
 
-def test_without_a_minimum_nothing_is_below() -> None:
+def test_no_version_is_too_old_without_a_minimum() -> None:
     assert not below("0.0.1", None)
     assert below("1.0.127", "1.0.128")

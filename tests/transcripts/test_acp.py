@@ -95,6 +95,16 @@ def test_a_failed_call_shows_its_raw_output() -> None:
     assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.FAIL]
 
 
+def test_a_call_starts_and_ends_once_whatever_is_reported() -> None:
+    found = events(
+        update("tool_call_update", toolCallId="c", title="ls", status="completed"),
+        update("tool_call", toolCallId="c", title="ls"),
+        update("tool_call_update", toolCallId="c", status="failed"),
+    )
+    assert [e.tool.name for e in found if isinstance(e, ToolStart)] == ["ls"]
+    assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.OK]
+
+
 @pytest.mark.parametrize("reason", ["max_tokens", "max_turn_requests", "refusal", "cancelled"])
 def test_any_stop_reason_but_end_turn_is_a_failure(reason: str) -> None:
     assert [m["ok"] for m in metas(end(reason)) if m["kind"] == "result"] == [False]
@@ -111,7 +121,7 @@ def test_errors_are_classified() -> None:
     assert (found["class"], found["message"]) == ("rate_limited", "Internal error: 429 Too Many Requests")
 
 
-def test_unknown_messages_are_reported_whole_and_unexpected_types_cost_one_field() -> None:
+def test_unknown_messages_are_reported_and_unexpected_types_cost_one_field() -> None:
     new = update("something_new", x=1)
     method = {"jsonrpc": "2.0", "id": 5, "method": "fs/read_text_file", "params": []}
     unknown = [m["line"] for m in metas(new, method) if m["kind"] == "unknown"]

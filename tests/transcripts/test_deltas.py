@@ -1,4 +1,4 @@
-"""Fragments become lines; long lines are joined on the way, and nothing of them is lost or doubled."""
+"""Fragments become lines; nothing is lost or shown twice, however long a line is."""
 
 from __future__ import annotations
 
@@ -18,35 +18,34 @@ def shown(events: list[TranscriptEvent]) -> str:
     return "\n".join(e.text for e in events if isinstance(e, Text))
 
 
-@given(FRAGMENTS, st.sampled_from([1, 2, 3, 7, 1024]))
-def test_however_often_fragments_are_joined_the_lines_are_the_same(fragments: list[str], most: int) -> None:
+@given(FRAGMENTS)
+def test_fragments_are_shown_as_the_lines_that_they_form(fragments: list[str]) -> None:
     text = "".join(fragments)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(deltas, "MOST_FRAGMENTS", most)
-        lines, words = DeltaLines(Tag.AI), Streamed(Tag.AI)
-        events: list[TranscriptEvent] = []
-        twice: list[TranscriptEvent] = []
-        for fragment in fragments:
-            lines.add(fragment, events)
-            words.add(fragment, twice)
-        assert lines.length == len(text)
-        assert lines.begun is bool(text)
-        assert "".join(words.parts) == text
-        assert shown(events + lines.flush()) == text.removesuffix("\n")
-        assert shown(twice + words.stop()) == text.removesuffix("\n")
-        assert not lines.begun
+    lines, streamed = DeltaLines(Tag.AI), Streamed(Tag.AI)
+    events = [event for fragment in fragments for event in lines.feed(fragment)]
+    same = [event for fragment in fragments for event in streamed.fragment(fragment)]
+    assert (lines.length, lines.begun) == (len(text), bool(text))
+    assert shown(events + lines.flush()) == text.removesuffix("\n")
+    assert shown(same + streamed.stop()) == text.removesuffix("\n")
+    assert not lines.begun
+
+
+@given(FRAGMENTS)
+def test_a_line_is_shown_as_soon_as_it_is_complete(fragments: list[str]) -> None:
+    lines = DeltaLines(Tag.AI)
+    events: list[TranscriptEvent] = []
+    for number, fragment in enumerate(fragments, 1):
+        events += lines.feed(fragment)
+        assert shown(events) == "".join(fragments[:number]).rpartition("\n")[0]
 
 
 @pytest.mark.parametrize("kind", [DeltaLines, Streamed])
-def test_a_line_without_end_is_handed_on_and_not_kept(
+def test_a_line_without_end_is_shown_in_pieces(
     kind: type[DeltaLines | Streamed], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deltas, "MOST_FRAGMENTS", 10)
     monkeypatch.setattr(deltas, "MAX_HELD", 1000)
     lines = kind(Tag.AI)
-    events: list[TranscriptEvent] = []
-    for _ in range(1000):
-        lines.add("abcde", events)
-    rest = lines.flush() if isinstance(lines, DeltaLines) else lines.stop()
+    feed, end = (lines.feed, lines.flush) if isinstance(lines, DeltaLines) else (lines.fragment, lines.stop)
+    events = [event for _ in range(1000) for event in feed("abcde")]
     assert len(events) == 4
-    assert "".join(e.text for e in events + rest if isinstance(e, Text)) == "abcde" * 1000
+    assert "".join(e.text for e in events + end() if isinstance(e, Text)) == "abcde" * 1000

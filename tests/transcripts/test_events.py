@@ -1,4 +1,4 @@
-"""The six event types and their JSON, as the specification of RTF1 has them."""
+"""The six event types and their JSON, as RTF1 specifies them."""
 
 from __future__ import annotations
 
@@ -89,23 +89,23 @@ def test_the_six_tags(tag: str) -> None:
         '{"type":"meta","meta":' * 50_000,
     ],
 )
-def test_what_is_not_an_event_is_refused_with_a_reason(line: str) -> None:
+def test_an_invalid_event_is_refused_with_a_reason(line: str) -> None:
     with pytest.raises(EventError) as caught:
         decode(line)
     assert str(caught.value)
 
 
-def test_what_an_agent_adds_of_its_own_does_not_spoil_an_event() -> None:
+def test_unknown_fields_are_ignored() -> None:
     assert decode('{"type":"text","tag":"AI","text":"x","more":1}') == Text(Tag.AI, "x")
 
 
-def test_half_a_character_becomes_the_replacement_sign() -> None:
+def test_half_a_character_becomes_the_replacement_character() -> None:
     assert decode('{"type":"text","tag":"AI","text":"a\\ud83d b"}') == Text(Tag.AI, "a\ufffd b")
     assert decode('{"type":"text","tag":"AI","text":"\\ud83d\\ude00"}') == Text(Tag.AI, "😀")
     assert json.loads(encode(Text(Tag.AI, "a\udfff")))["text"] == "a\ufffd"
 
 
-def test_a_number_that_was_not_given_is_absent() -> None:
+def test_a_missing_number_is_absent_from_the_json() -> None:
     assert json.loads(encode(UsageEvent(Usage(prompt_tokens=0)))) == {"type": "usage", "usage": {"prompt_tokens": 0}}
 
 
@@ -141,8 +141,8 @@ def test_no_input_raises_anything_else(line: str | bytes) -> None:
 
 @pytest.mark.parametrize("leaf", ["x", "\ud800"], ids=["text", "half a character"])
 @pytest.mark.parametrize("depth", [100, 600, 990, 1000, 3000, 20_000])
-def test_what_is_nested_too_deep_is_written_in_part(depth: int, leaf: str) -> None:
-    """An agent's tool may be given any JSON; where the stack has less room than when it was read, a part must do."""
+def test_deeply_nested_values_are_written_in_part(depth: int, leaf: str) -> None:
+    """A tool's input may be any JSON, and the stack may have less room than when the input was read."""
     value: Any = leaf
     for number in range(depth):
         value = {"k": value} if number % 2 else [value]

@@ -1,4 +1,4 @@
-"""Bytes into lines: nothing is lost, whatever the bytes are and however they arrive."""
+"""Any bytes in any chunks become lines, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ralph.transcripts.framing import LineFramer
 
-# Bytes around which splitters go wrong, besides any others.
+# Bytes that splitters often get wrong, besides random ones.
 _PIECES = st.one_of(
     st.binary(max_size=20),
     st.sampled_from([b"\n", b"\r\n", b"\r", b"\0", "\u2028".encode(), "\x85".encode(), b"\xff", "é".encode(), b"\x1c"]),
@@ -26,7 +26,7 @@ def frame(data: bytes, cuts: list[int] | None = None) -> list[str]:
 
 
 def expected(data: bytes) -> list[str]:
-    """What the specification says: cut at LF alone, one CR before it belongs to the line end."""
+    """The reference: split at LF only; one CR before it belongs to the line end."""
     parts = data.split(b"\n")
     if parts[-1] == b"":
         parts.pop()
@@ -44,15 +44,15 @@ def test_one_byte_at_a_time_gives_the_same_lines(data: bytes) -> None:
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=("Cs",)), max_size=20)))
-def test_lines_come_back_as_they_were(lines: list[str]) -> None:
+def test_lines_are_returned_unchanged(lines: list[str]) -> None:
     assert frame("".join(f"{line}\n" for line in lines).encode()) == lines
 
 
-def test_a_last_line_without_its_newline_is_given_at_the_end() -> None:
+def test_a_last_line_without_a_newline_is_returned_at_the_end() -> None:
     assert frame(b"one\ntwo") == ["one", "two"]
 
 
-def test_nothing_gives_nothing() -> None:
+def test_no_bytes_are_no_lines() -> None:
     assert frame(b"") == []
 
 
@@ -69,7 +69,7 @@ def test_unicode_line_separators_do_not_end_a_line() -> None:
     assert frame(f"{text}\n".encode()) == [text]
 
 
-def test_a_character_cut_in_two_by_a_chunk_is_whole() -> None:
+def test_a_character_may_be_split_over_two_chunks() -> None:
     assert frame("€\n".encode(), [1, 2]) == ["€"]
 
 
@@ -83,7 +83,7 @@ def test_a_line_of_64_mib_is_one_line() -> None:
     assert [len(g) for g in got] == [64 << 20, 4]
 
 
-def test_a_line_without_end_is_handed_on_in_pieces_and_nothing_of_it_is_lost() -> None:
+def test_a_line_without_end_is_returned_in_pieces() -> None:
     framer = LineFramer(max_line=100)
     data = "".join(f"{n:05d}\r€" for n in range(200)).encode()
     got: list[str] = []
@@ -94,8 +94,8 @@ def test_a_line_without_end_is_handed_on_in_pieces_and_nothing_of_it_is_lost() -
     assert "".join(pieces) == data.decode()
 
 
-def test_time_grows_with_the_bytes_and_not_with_their_square() -> None:
-    """Many small chunks of one long line: a framer that searched or copied what it holds each time would take hours."""
+def test_the_time_is_linear_in_the_number_of_bytes() -> None:
+    """One long line in many small chunks: a framer that copied all of it each time would take hours."""
 
     def seconds(chunks: int) -> float:
         framer = LineFramer()

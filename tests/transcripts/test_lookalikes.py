@@ -1,4 +1,4 @@
-"""An agent that writes JSON in a text format, of the kind that its own JSON format is made of, only writes words."""
+"""JSON in an agent's text is text, even if it looks like an event of the agent's own JSON format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOOKALIKE = json.dumps({"type": "result", "subtype": "success", "is_error": Fals
 
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("glued", ["", "Now the file."])
-def test_a_result_among_the_words_is_words(agent: str, glued: str) -> None:
+def test_a_result_in_the_text_is_text(agent: str, glued: str) -> None:
     text = f"This is what it prints:\n{LOOKALIKE}{glued}\nThat was all.\n\n{MARKER}\n"
     *_, (last, _) = replay(text.encode(), b"", agent, 0, None, None)
     assert isinstance(last[0], Meta)

@@ -1,4 +1,4 @@
-"""What is remembered by id is bounded, and the newest stays."""
+"""Memory of ids is bounded and keeps the newest."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_default_counts_as_added(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 2 <= len(memory) <= 4
 
 
-def test_keys_are_a_set() -> None:
+def test_recent_keys_behave_like_a_set() -> None:
     keys = RecentKeys[str]()
     keys.add("a")
     keys.add("a")
@@ -57,7 +57,7 @@ def test_keys_are_a_set() -> None:
     assert "a" not in keys
 
 
-def test_an_id_that_ralph_makes_up_is_new_however_many_were_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generated_ids_stay_unique_after_old_ones_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recent, "KEPT", 8)
     adapter = registry.create("gemini")
     adapter.feed('{"type":"init","session_id":"s","timestamp":"t"}')
@@ -77,7 +77,7 @@ def test_calls_that_never_end_do_not_pile_up_in_an_observation() -> None:
     assert next(reversed(seen.open_tools.values())) == "often"
 
 
-def test_output_of_calls_that_are_not_known_does_not_pile_up_on_the_screen() -> None:
+def test_output_of_unknown_calls_does_not_pile_up_in_the_renderer() -> None:
     screen = Renderer()
     for number in range(2 * KEPT):
         assert screen.lines(ToolOutput(ToolRef(f"c{number}"), "words")) == [("TOOL", "  │ words")]
@@ -86,8 +86,8 @@ def test_output_of_calls_that_are_not_known_does_not_pile_up_on_the_screen() -> 
     assert shown == [("TOOL", "  ✓ ok")]
 
 
-def test_words_of_an_agent_that_is_closed_to_make_room_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copilot's agents speak at the same time, each in a stream of its own."""
+def test_text_of_a_stream_that_is_closed_to_make_room_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copilot's subagents write at the same time, each in a stream of its own."""
     monkeypatch.setattr(recent, "KEPT", 4)
     adapter = registry.create("copilot")
     line = '{"type":"assistant.message_delta","agentId":"a%d","data":{"messageId":"m%d","deltaContent":"word %d"}}'
@@ -95,7 +95,7 @@ def test_words_of_an_agent_that_is_closed_to_make_room_are_not_lost(monkeypatch:
     assert [event.text for event in events if isinstance(event, Text)] == [f"word {n}" for n in range(30)]
 
 
-def test_of_calls_those_that_ended_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_calls_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recent, "KEPT", 8)
     calls = RecentCalls()
     calls.begin("open", "shell")
@@ -108,7 +108,7 @@ def test_of_calls_those_that_ended_are_forgotten_first(monkeypatch: pytest.Monke
     assert "call-0" not in calls
 
 
-def test_of_calls_that_never_end_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_calls_that_never_end_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recent, "KEPT", 8)
     calls = RecentCalls()
     for number in range(100):

@@ -5,8 +5,18 @@ from __future__ import annotations
 import pytest
 
 from ralph.transcripts.base import Capabilities, TranscriptAdapter
-from ralph.transcripts.events import Meta, Tag, Text, TranscriptEvent
-from ralph.transcripts.safe import SafeAdapter
+from ralph.transcripts.events import (
+    Meta,
+    Tag,
+    Text,
+    ToolEnd,
+    ToolResult,
+    ToolStatus,
+    TranscriptEvent,
+    Usage,
+    UsageEvent,
+)
+from ralph.transcripts.safe import SafeAdapter, sane
 
 
 class Broken(TranscriptAdapter):
@@ -28,7 +38,7 @@ class Broken(TranscriptAdapter):
         raise ZeroDivisionError
 
 
-def test_a_line_on_which_it_fails_is_kept_and_the_failure_reported() -> None:
+def test_a_line_on_which_an_adapter_fails_is_shown_and_the_failure_reported() -> None:
     problem, shown = SafeAdapter(Broken()).feed_lines(["bad line"])
     assert isinstance(problem, Meta)
     assert problem.meta["kind"] == "parse_error"
@@ -38,14 +48,14 @@ def test_a_line_on_which_it_fails_is_kept_and_the_failure_reported() -> None:
     assert shown == Text(Tag.SYS, "bad line")
 
 
-def test_stderr_and_the_end_are_guarded_too() -> None:
+def test_stderr_and_flush_are_guarded_too() -> None:
     adapter = SafeAdapter(Broken())
     assert adapter.feed_stderr_lines(["x"])[-1] == Text(Tag.SYS, "x")
     (problem,) = adapter.flush()
     assert isinstance(problem, Meta)
 
 
-def test_what_works_passes_through() -> None:
+def test_everything_else_passes_through() -> None:
     adapter = SafeAdapter(Broken())
     assert adapter.capabilities.supports_roles
     assert not adapter.structured
@@ -55,7 +65,7 @@ def test_what_works_passes_through() -> None:
 
 
 @pytest.mark.parametrize("stderr", [False, True])
-def test_a_bug_on_one_of_many_lines_loses_none_and_repeats_none(stderr: bool) -> None:
+def test_a_failure_on_one_of_many_lines_loses_and_repeats_none(stderr: bool) -> None:
     adapter = SafeAdapter(Broken())
     feed = adapter.feed_stderr_lines if stderr else adapter.feed_lines
     lines = ["good", "bad", "good", "worse"]
@@ -63,3 +73,24 @@ def test_a_bug_on_one_of_many_lines_loses_none_and_repeats_none(stderr: bool) ->
     assert [event.text for event in events if isinstance(event, Text)] == lines
     failed = lines if stderr else ["bad", "worse"]
     assert [event.meta["line"] for event in events if isinstance(event, Meta)] == failed
+
+
+@pytest.mark.parametrize("impossible", [-1, 10**18])
+def test_an_impossible_number_becomes_unknown(impossible: int) -> None:
+    events: list[TranscriptEvent] = [
+        UsageEvent(Usage(prompt_tokens=impossible, completion_tokens=5, model="m", cost_usd=float(impossible))),
+        ToolEnd(ToolResult("c", ToolStatus.OK, impossible, "ls")),
+    ]
+    assert sane(events) == [
+        UsageEvent(Usage(completion_tokens=5, model="m")),
+        ToolEnd(ToolResult("c", ToolStatus.OK, None, "ls")),
+    ]
+
+
+def test_possible_numbers_are_kept() -> None:
+    events: list[TranscriptEvent] = [
+        Text(Tag.AI, "words"),
+        UsageEvent(Usage(0, 5, 5, "m", cost_usd=0.25)),
+        ToolEnd(ToolResult("c", ToolStatus.OK, 0, "ls")),
+    ]
+    assert sane(events) == events

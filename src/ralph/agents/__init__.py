@@ -1,1 +1,1 @@
-"""What is known about each agent CLI, as data: a TOML file an agent in `builtin/`."""
+"""What ralph knows about each agent: a folder per agent with `spec.toml` and, if needed, `adapter.py`."""

@@ -1,4 +1,4 @@
-"""Which transcript adapters there are: `plain`, `rtf1`, and one for each agent with an `adapter.py` in its folder."""
+"""The transcript adapters by name: `plain`, `rtf1`, and one for each agent that has an `adapter.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ralph.transcripts.base import TranscriptAdapter
 
 AUTO = "auto"
-#: Other names by which people call an agent, and so its output.
+#: Other names for an agent and its output.
 _ALIASES = {
     "claude-code": "claude",
     "cursor-agent": "cursor",
@@ -23,31 +23,29 @@ _ALIASES = {
     "kiro-cli": "kiro",
     "qwen-code": "qwen",
 }
-#: Formats that belong to no agent.
+#: Formats that do not belong to an agent.
 _SHARED = ("plain", "rtf1")
 _HERE = Path(__file__).parent
 
 
 @cache
 def names() -> tuple[str, ...]:
-    """The names that `--transcript` takes, besides `auto`."""
+    """The names that `--transcript` accepts besides `auto`."""
     return tuple(sorted((*_SHARED, *(path.parent.name for path in _HERE.glob("*/adapter.py")))))
 
 
 def canonical(name: str) -> str:
-    """The adapter's own name; a UsageError if no adapter has it."""
+    """Return the adapter's own name. Raises UsageError if there is no such adapter."""
     known = _ALIASES.get(name, name)
     if known not in names():
-        raise UsageError(
-            f"there is no transcript adapter '{name}'{nearest(name, names())}; there are: {', '.join(names())}"
-        )
+        raise UsageError(f"there is no transcript adapter '{name}'{nearest(name, names())}; use {', '.join(names())}")
     return known
 
 
 def create(name: str, prompt: str | None = None) -> TranscriptAdapter:
-    """A fresh adapter; they are stateful, so one is made for each iteration.
+    """Return a new adapter. Adapters are stateful, so each iteration needs its own.
 
-    `prompt` is what the agent was given, for adapters that recognise its echo.
+    Some adapters use the prompt to recognise its echo in the output.
     """
     known = canonical(name)
     home = f"ralph.transcripts.{known}" if known in _SHARED else f"ralph.agents.{known}.adapter"
@@ -56,7 +54,7 @@ def create(name: str, prompt: str | None = None) -> TranscriptAdapter:
 
 
 def select(requested: str | None, spec_transcript: str | None) -> tuple[str, str]:
-    """The adapter for a run, and why: what was asked for, else what the agent is known to write, else plain."""
+    """Return the adapter for a run and the reason: the requested one, the one in the agent's spec, or plain."""
     if requested and requested != AUTO:
         return canonical(requested), "asked for"
     if spec_transcript:

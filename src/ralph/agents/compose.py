@@ -1,4 +1,4 @@
-"""From a spec to a command line."""
+"""Turns a spec into a command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def choose_invocation(spec: AgentSpec, version: str | None, help_text: Callable[[tuple[str, ...]], str]) -> Invocation:
-    """The first that fits: its range holds (an unknown version fits any), and `--help` mentions what it needs."""
+    """Return the first invocation that fits the version, if known, and the flags that `--help` shows."""
     for candidate in spec.invocation:
         if version is not None and not in_range(version, candidate.versions):
             continue
@@ -23,8 +23,8 @@ def choose_invocation(spec: AgentSpec, version: str | None, help_text: Callable[
         return candidate
     ranges = " or ".join(i.versions for i in spec.invocation if i.versions)
     raise UsageError(
-        f"{spec.title} {version or ''} is none of the versions that ralph can drive ({ranges}).\n"
-        f"  To get another: {spec.install or spec.link}"
+        f"ralph does not support {spec.title} {version or ''}, only {ranges}.\n"
+        f"  To install another version: {spec.install or spec.link}"
     )
 
 
@@ -37,7 +37,7 @@ def arguments(
     resume: bool = False,
     tools: tuple[str, ...] = (),
 ) -> list[str]:
-    """Everything after the program and before the prompt."""
+    """Return all arguments between the program and the prompt."""
     approve = spec.approve if invocation.approve is None else invocation.approve
     flags = {
         "{approve}": [] if tools and spec.tools else list(approve),
@@ -54,10 +54,10 @@ def arguments(
 def model_flags(spec: AgentSpec, model: str | None) -> list[str]:
     if not model:
         if spec.model_required:
-            raise UsageError(f"{spec.title} needs to be told the model: say --model NAME")
+            raise UsageError(f"{spec.title} needs a model: set one with --model NAME")
         return []
     if not spec.model:
-        raise UsageError(f"{spec.title} has no flag for the model: leave out --model")
+        raise UsageError(f"{spec.title} has no flag for the model: remove --model")
     return [a.replace("{model}", model) for a in spec.model]
 
 
@@ -68,19 +68,19 @@ def session_flags(flags: SessionFlags | None, session: str | None, *, resume: bo
 
 
 def unknown_tools(spec: AgentSpec, tools: tuple[str, ...]) -> list[str]:
-    """Those that the agent does not have, as far as its tools are known."""
+    """Return the tools that the agent does not have, as far as its tools are known."""
     known = spec.tools.names if spec.tools else ()
     return [t for t in tools if known and t.partition("(")[0] not in known and not t.startswith("mcp__")]
 
 
 def tool_flags(spec: AgentSpec, tools: tuple[str, ...]) -> list[str]:
-    """Checked against the tools that the agent knows."""
+    """Return the flags that allow only these tools. Raises UsageError for a tool that the agent does not have."""
     if not tools:
         return []
     if spec.tools is None:
         raise UsageError(
-            f"{spec.title} cannot restrict its tools, so --allowed-tools would be ignored: leave it out, "
-            "or use an agent that can (`ralph agents` shows which)"
+            f"{spec.title} cannot restrict its tools, so --allowed-tools would have no effect: remove it, "
+            "or use an agent that can restrict them (see `ralph agents`)"
         )
     known = spec.tools.names
     wrong = unknown_tools(spec, tools)

@@ -1,4 +1,4 @@
-"""What is installed, and in which version."""
+"""Finds installed agents and their versions."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from ralph.agents.spec import AgentSpec
 
-#: Node programs take a second to say their version on a busy machine.
+#: On a busy machine, Node programs need a second to print their version.
 PROBE_TIMEOUT = 10.0
 
 
 class Installed(msgspec.Struct, frozen=True):
-    """An agent that is there."""
+    """An installed agent."""
 
     spec: AgentSpec
     program: str
@@ -30,39 +30,36 @@ class Installed(msgspec.Struct, frozen=True):
 
 
 def locate(spec: AgentSpec, path: str | None = None) -> str | None:
-    """The agent's program, if it is in PATH; of one that is part of ralph, what runs ralph."""
-    return next((found for c in spec.commands if (found := _program(c, path))), None)
-
-
-def _program(command: str, path: str | None) -> str | None:
+    """Return the agent's program if it is in PATH. For an agent that is part of ralph, return ralph's Python."""
     import shutil
 
-    return registry.python() if command == PYTHON else shutil.which(command, path=path)
+    programs = (registry.python() if name == PYTHON else shutil.which(name, path=path) for name in spec.commands)
+    return next(filter(None, programs), None)
 
 
 def probe(spec: AgentSpec, program: str, environ: Mapping[str, str] | None = None) -> tuple[bool, str | None]:
-    """Whether it answers when asked for its version, and the version if it can be read."""
+    """Run the version command. Return whether it succeeded, and the version if it can be read."""
     if not spec.version.args:
         return True, None
-    code, text = _ask(program, spec.version.args, environ)
+    code, text = _output(program, spec.version.args, environ)
     found = re.search(spec.version.pattern, text)
     return code == 0, found.group(1) if found else None
 
 
 def help_text(program: str, args: tuple[str, ...], environ: Mapping[str, str] | None = None) -> str:
-    """What the program says about its flags; some say it on stderr."""
-    return _ask(program, args, environ)[1]
+    """Return the program's help. Some programs print it on stderr."""
+    return _output(program, args, environ)[1]
 
 
-#: Answers by question; some programs take a second for one, and a program that was replaced is asked again.
-_answers: dict[tuple[str, tuple[str, ...], int], tuple[int | None, str]] = {}
+#: Outputs by command, because some programs take a second. A program that was replaced runs again.
+_outputs: dict[tuple[str, tuple[str, ...], int], tuple[int | None, str]] = {}
 
 
-def _ask(program: str, args: tuple[str, ...], environ: Mapping[str, str] | None) -> tuple[int | None, str]:
-    question = (program, args, _modified(program))
-    if question not in _answers:
-        _answers[question] = _run(program, args, environ)
-    return _answers[question]
+def _output(program: str, args: tuple[str, ...], environ: Mapping[str, str] | None) -> tuple[int | None, str]:
+    command = (program, args, _modified(program))
+    if command not in _outputs:
+        _outputs[command] = _run(program, args, environ)
+    return _outputs[command]
 
 
 def _run(program: str, args: tuple[str, ...], environ: Mapping[str, str] | None) -> tuple[int | None, str]:
@@ -90,12 +87,13 @@ def _modified(program: str) -> int:
 
 
 def explicit(spec: AgentSpec, environ: Mapping[str, str] | None = None, name: str = "") -> Installed:
-    """The agent that was asked for, as `name` if that is an alias; it must be installed."""
+    """Return the requested agent. Raises UsageError, with `name` if that is an alias, if it is not installed."""
     program = locate(spec)
     if program is None:
+        commands = " or ".join(f"'{command}'" for command in spec.commands)
         raise UsageError(
-            f"agent '{name or spec.name}' ({spec.title}) was asked for, but {_either(spec.commands)} is not in PATH.\n"
-            f"  To get it: {_how_to_get(spec)}"
+            f"agent '{name or spec.name}' ({spec.title}) was asked for, but {commands} is not in PATH.\n"
+            f"  To install it: {_how_to_install(spec)}"
         )
     return Installed(spec, program, probe(spec, program, environ)[1])
 
@@ -106,12 +104,11 @@ def auto(
     find: Callable[[AgentSpec], str | None] = locate,
     environ: Mapping[str, str] | None = None,
 ) -> Installed:
-    """The first agent, in order, that is enabled, installed and answers."""
-    order = _order(priority)
+    """Return the first agent that is enabled, installed and works."""
     looked = []
-    for spec in order:
+    for spec in _order(priority):
         if not enabled.get(spec.name, True):
-            looked.append((spec, "turned off in the configuration"))
+            looked.append((spec, "disabled in the configuration"))
             continue
         program = find(spec)
         if program is None:
@@ -120,12 +117,12 @@ def auto(
         works, version = probe(spec, program, environ)
         if works:
             return Installed(spec, program, version)
-        looked.append((spec, f"{program} does not answer to {' '.join(spec.version.args)}"))
-    lines = [f"  {s.name:<10} {_how_to_get(s)}" + (f" ({why})" if why else "") for s, why in looked]
+        looked.append((spec, f"{program} {' '.join(spec.version.args)} failed"))
+    lines = [f"  {s.name:<10} {_how_to_install(s)}" + (f" ({why})" if why else "") for s, why in looked]
     raise UsageError(
-        "no agent was found in PATH. These were looked for; install one of them:\n"
+        "no agent was found in PATH. Install one of these:\n"
         + "\n".join(lines)
-        + "\nOr name any other program: ralph run --agent-cmd 'COMMAND'. To see how it works first: ralph demo"
+        + "\nOr use any other program: ralph run --agent-cmd 'COMMAND'. To see how ralph works first: ralph demo"
     )
 
 
@@ -136,9 +133,5 @@ def _order(priority: Iterable[str]) -> list[AgentSpec]:
     return sorted((s for s in registry.all_specs() if s.detect is not None), key=lambda s: (s.detect or 0, s.name))
 
 
-def _how_to_get(spec: AgentSpec) -> str:
+def _how_to_install(spec: AgentSpec) -> str:
     return " · ".join(filter(None, (spec.install, spec.link)))
-
-
-def _either(commands: tuple[str, ...]) -> str:
-    return " or ".join(f"'{c}'" for c in commands)

@@ -1,4 +1,4 @@
-"""Whether an agent has a login, as far as that can be seen without asking anybody."""
+"""Checks whether an agent has a login, without running the agent."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class LoginState(StrEnum):
 
 
 class Login(msgspec.Struct, frozen=True):
-    """Names only: values are nobody's business."""
+    """Contains names only, never values."""
 
     state: LoginState
     why: str
-    #: variables and files that carry it
+    #: the variables and files that hold it
     found: tuple[str, ...] = ()
 
 
@@ -42,10 +42,10 @@ def login(spec: AgentSpec, environ: Mapping[str, str], home: str, platform: str 
     if spec.login_files:
         looked.append(f"{_none_of([f'~/{name}' for name in spec.login_files])} exists")
     if not looked:
-        return Login(LoginState.UNKNOWN, "where it keeps one is not known, or it needs none")
-    # A keychain, or a file whose place is not known, can be looked into by nobody but the agent itself.
+        return Login(LoginState.UNKNOWN, "ralph does not know where it keeps its login, or it needs none")
+    # Only the agent itself can look into a keychain, or into a file in an unknown place.
     if not spec.login_files or platform == "darwin":
-        return Login(LoginState.UNKNOWN, f"{', and '.join(looked)}, but it may keep one elsewhere")
+        return Login(LoginState.UNKNOWN, f"{', and '.join(looked)}, but the login may be elsewhere")
     return Login(LoginState.MISSING, ", and ".join(looked))
 
 

@@ -1,4 +1,4 @@
-"""The schema of an agent's TOML file. docs/how-to/add-an-agent.md explains it to people."""
+"""The schema of an agent's TOML file, which docs/how-to/add-an-agent.md explains."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from enum import StrEnum
 
 import msgspec
 
-#: The kernel's limit for one argument, its final NUL included (128 KiB).
+#: The longest argument that the kernel accepts: 128 KiB with the final NUL.
 MAX_ARGUMENT = 131_071
-#: The command of an agent that is a module of ralph's own: the Python that runs ralph.
+#: The command of an agent that is part of ralph. It stands for the Python that runs ralph.
 PYTHON = "{python}"
 
 
 class Delivery(StrEnum):
-    """How the prompt gets to the agent."""
+    """How the agent receives the prompt."""
 
     STDIN = "stdin"
     ARGUMENT = "argument"
@@ -21,39 +21,39 @@ class Delivery(StrEnum):
 
 
 class SessionFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How to go on with the agent's own session; `{session}` is its id."""
+    """How to resume the agent's own session; `{session}` is its id."""
 
     resume: tuple[str, ...]
-    #: how to name a new one, for agents that tell their id too late or not at all
+    #: how to choose the id of a new session, for agents that report it too late or not at all
     start: tuple[str, ...] = ()
-    #: the tokens it tells after a resume are those of the whole session
+    #: after a resume, it reports the tokens of the whole session
     cumulative_usage: bool = False
-    #: only the cost is
+    #: after a resume, it reports the cost of the whole session
     cumulative_cost: bool = False
 
 
 class Invocation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How to start the agent, for the versions named (all, if none are).
+    """How to start the agent, for the given versions or for all.
 
-    In `args`, `{approve}`, `{model}`, `{session}` and `{tools}` stand for the flags of those names, or for nothing;
-    what has no place in it is appended.
+    In `args`, `{approve}`, `{model}`, `{session}` and `{tools}` are replaced by the flags of those names. Flags without
+    a placeholder are appended.
     """
 
     args: tuple[str, ...] = ()
     prompt: Delivery = Delivery.STDIN
-    #: in front of the prompt (or its file), as `-p`
+    #: the flag before the prompt or its file, such as `-p`
     prompt_flag: str | None = None
     transcript: str = "plain"
-    #: like `>=0.50,<1`
+    #: a range such as `>=0.50,<1`
     versions: str = ""
-    #: only if the agent's `--help` mentions this, where a version number does not tell
+    #: use this only if the agent's `--help` contains this text, where the version number is not enough
     help_mentions: str | None = None
     help_args: tuple[str, ...] = ("--help",)
     env: dict[str, str] = {}
-    #: the same, but what the user has set stays
+    #: the same, but the user's own values have precedence
     env_unless_set: dict[str, str] = {}
     pty: bool = False
-    #: where these versions differ from the agent's others
+    #: if these versions differ from the others
     session: SessionFlags | None = None
     approve: tuple[str, ...] | None = None
 
@@ -62,14 +62,14 @@ class VersionProbe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     args: tuple[str, ...] = ("--version",)
     pattern: str = r"(\d+\.\d+(?:\.\d+)*)"
     minimum: str | None = None
-    #: what the adapter and the flags were tried with
+    #: the versions that the adapter and the flags were tested with
     tested: tuple[str, ...] = ()
 
 
 class ToolFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How to restrict the tools: `{tools}` is the list; with `{tool}` the flags are given once a tool.
+    """How to restrict the tools: `{tools}` is the list; with `{tool}`, the flags are repeated for each tool.
 
-    `names` are those it knows, if they are known; `Bash(git *)` is Bash with arguments.
+    `names` are the agent's tools, if they are known. `Bash(git *)` is Bash with arguments.
     """
 
     allow: tuple[str, ...]
@@ -80,37 +80,37 @@ class ToolFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     title: str
-    #: programs to look for, in order; `{python}` is the one that runs ralph, which is always there
+    #: programs to look for, in order; `{python}` is the Python that runs ralph
     commands: tuple[str, ...]
     invocation: tuple[Invocation, ...]
     aliases: tuple[str, ...] = ()
-    #: how to get it, in one line
+    #: how to install it, in one line
     install: str = ""
     link: str = ""
-    #: place in the order of auto-detection; agents without one are used only when they are named
+    #: position in the order of auto-detection; agents without one are used only by name
     detect: int | None = None
     version: VersionProbe = VersionProbe()
-    #: flags that let it work without asking; left out where the tools are restricted
+    #: flags that let it work without asking; not used if the tools are restricted
     approve: tuple[str, ...] = ()
-    #: `{model}` is the model
+    #: flags for the model; `{model}` is its name
     model: tuple[str, ...] = ()
     model_required: bool = False
     session: SessionFlags | None = None
     tools: ToolFlags | None = None
-    #: variables that carry its login, and files below HOME that do
+    #: variables, and files below HOME, that hold its login
     login_env: tuple[str, ...] = ()
     login_files: tuple[str, ...] = ()
-    #: variables without which it cannot work, each with what it holds: a run is refused where one is missing
+    #: required variables, each with a description; ralph refuses to run if one is missing
     needs_env: dict[str, str] = {}
-    #: variables that must not reach it
+    #: variables that it must not inherit
     unset_env: tuple[str, ...] = ()
-    #: what its output tells, beyond words: thinking, tools, usage, cost, session
+    #: what its output reports besides text: thinking, tools, usage, cost, session
     tells: tuple[str, ...] = ()
     idle_timeout: float | None = None
     wall_timeout: float | None = None
-    #: for agents that wait for a login for ever: nothing at all within this time is the end
+    #: end the iteration if nothing at all is printed for this long, for agents that wait forever for a login
     first_output_timeout: float | None = None
-    #: how long it may live on after its own last word
+    #: how many seconds it may keep running after it reported its result
     linger: float | None = 30.0
-    #: what a user should know, shown by `ralph doctor`
+    #: hints for users, shown by `ralph doctor`
     notes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What every known agent can do, and which of them are here."""
+"""Lists all known agents: what they can do, and which are installed."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class Row(msgspec.Struct, frozen=True):
-    """One agent: what is known of it, and what was found."""
+    """One agent: what ralph knows about it, and what is installed."""
 
     name: str
     title: str
     path: str | None
     version: str | None
-    #: whether it answered when asked for its version
+    #: whether its version command succeeded
     works: bool
     prompt: str
     transcript: str
@@ -36,14 +36,14 @@ class Row(msgspec.Struct, frozen=True):
     model: bool
     install: str
     link: str
-    #: the user's own file that says all this; None for a built-in one
+    #: the user's own spec file; None for a built-in agent
     file: str | None = None
-    #: whether that file stands in place of a built-in agent
+    #: whether that file replaces a built-in agent
     replaces: bool = False
 
 
 def survey() -> list[Row]:
-    """All agents in the order of detection, those that are only used by name last. Probes run side by side."""
+    """Return all agents in the order of detection; those that are only used by name come last."""
     specs = sorted(registry.all_specs(), key=lambda s: (s.detect is None, s.detect or 0, s.name))
     with ThreadPoolExecutor(max_workers=4) as pool:
         return list(pool.map(_row, specs))
@@ -80,5 +80,5 @@ def _row(spec: AgentSpec) -> Row:
 def _invocation(spec: AgentSpec, version: str | None) -> Invocation:
     try:
         return choose_invocation(spec, version, lambda _: "")
-    except UsageError:  # a version that we cannot drive: show what the newest would be
+    except UsageError:  # an unsupported version: show the newest invocation
         return spec.invocation[0]

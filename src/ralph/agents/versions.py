@@ -1,4 +1,4 @@
-"""Versions and ranges of them."""
+"""Versions and version ranges."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ def parse_version(text: str) -> tuple[int, ...]:
 
 
 def in_range(version: str, expression: str) -> bool:
-    """`>=1.2,<2`: all parts must hold; an empty expression always does."""
+    """Whether the version is in a range like `>=1.2,<2`. An empty expression contains all versions."""
     return all(_holds(version, part.strip()) for part in expression.split(",") if part.strip())
 
 
-def _holds(version: str, part: str) -> bool:
-    operator = re.match(r"[<>=]+", part)
-    have, want = parse_version(version), parse_version(part)
-    width = max(len(have), len(want))
-    left = have + (0,) * (width - len(have))
-    right = want + (0,) * (width - len(want))
-    match operator.group() if operator else "==":
+def _holds(version: str, condition: str) -> bool:
+    have, want = _padded(version), _padded(condition)
+    match condition.rstrip("0123456789. "):
         case ">=":
-            return left >= right
+            return have >= want
         case ">":
-            return left > right
+            return have > want
         case "<=":
-            return left <= right
+            return have <= want
         case "<":
-            return left < right
+            return have < want
         case _:
-            return left == right
+            return have == want
+
+
+def _padded(version: str) -> tuple[int, ...]:
+    return (*parse_version(version), 0, 0, 0, 0)[:4]
 
 
 def below(version: str, minimum: str | None) -> bool:
@@ -39,7 +39,7 @@ def below(version: str, minimum: str | None) -> bool:
 
 
 class VersionStatus(StrEnum):
-    """How a version stands to those that were tried."""
+    """How a version compares to the tested ones."""
 
     TESTED = "tested"
     OLDER = "older"
@@ -50,20 +50,16 @@ class VersionStatus(StrEnum):
 
 
 def version_status(version: str | None, tested: tuple[str, ...], minimum: str | None = None) -> VersionStatus:
-    """Tested is the same major.minor as one that was; a patch release is not expected to change flags."""
+    """Compare major.minor only: a patch release is not expected to change flags."""
     if version is None or not parse_version(version):
         return VersionStatus.UNKNOWN
     if below(version, minimum):
         return VersionStatus.TOO_OLD
-    have, tried = _line(version), [_line(t) for t in tested]
-    if not tried:
+    have, known = _padded(version)[:2], [_padded(one)[:2] for one in tested]
+    if not known:
         return VersionStatus.UNKNOWN
-    if have in tried:
+    if have in known:
         return VersionStatus.TESTED
-    if have < min(tried):
+    if have < min(known):
         return VersionStatus.OLDER
-    return VersionStatus.NEWER if have > max(tried) else VersionStatus.BETWEEN
-
-
-def _line(version: str) -> tuple[int, ...]:
-    return (*parse_version(version), 0, 0)[:2]
+    return VersionStatus.NEWER if have > max(known) else VersionStatus.BETWEEN

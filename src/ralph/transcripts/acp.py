@@ -11,12 +11,6 @@ from ralph.transcripts.errors import CUT
 from ralph.transcripts.events import (
     Tag,
     Text,
-    ToolCall,
-    ToolEnd,
-    ToolOutput,
-    ToolRef,
-    ToolResult,
-    ToolStart,
     ToolStatus,
     TranscriptEvent,
     Usage,
@@ -24,8 +18,7 @@ from ralph.transcripts.events import (
 )
 from ralph.transcripts.json_lines import get_dict, get_float, get_list, get_str
 from ralph.transcripts.meta import ErrorClass
-from ralph.transcripts.recent import Recent
-from ralph.transcripts.tool_calls import output_text
+from ralph.transcripts.tool_calls import ToolCalls, output_text
 
 #: The protocol's own code for "call authenticate first".
 _AUTH_REQUIRED = -32000
@@ -38,14 +31,14 @@ def is_rpc(value: dict[str, Any]) -> bool:
 
 
 class AcpReader:
-    """Translates JSON-RPC objects. An adapter passes them to `feed` and calls `flush` at the end."""
+    """Translates JSON-RPC objects to events. Call `flush` at the end."""
 
     def __init__(self) -> None:
         self.used = False
         self._words = DeltaLines(Tag.AI)
         self._thoughts = DeltaLines(Tag.THINK)
         self._session: str | None = None
-        self._open_calls = Recent[str, str]()
+        self._calls = ToolCalls()
         self._cost = 0.0
         self._ended = False
 
@@ -65,7 +58,7 @@ class AcpReader:
         return [meta.unknown(value)]
 
     def flush(self) -> list[TranscriptEvent]:
-        """The last words. Without a response to the prompt, the run failed."""
+        """Return the rest of the text. Without a response to the prompt, the run failed."""
         events = self._flush_words()
         if self.used and not self._ended:
             events.append(meta.error(CUT))
@@ -97,21 +90,16 @@ class AcpReader:
         call = get_str(update, "toolCallId")
         if call is None:
             return [meta.unknown(update)]
+        status = _STATUS.get(get_str(update, "status") or "")
         events: list[TranscriptEvent] = []
-        if update.get("sessionUpdate") == "tool_call" and call not in self._open_calls:
+        if status is not None or update.get("sessionUpdate") == "tool_call":
             # The title is for people ("shell · ls -la"), but the protocol has no other name.
             name = get_str(update, "title", "kind") or "tool"
-            self._open_calls[call] = name
-            events.append(ToolStart(ToolCall(call, name, get_dict(update, "rawInput") or None)))
-        status = _STATUS.get(get_str(update, "status") or "")
-        if status is None or call not in self._open_calls:
+            events += self._calls.start(call, name, get_dict(update, "rawInput") or None)
+        if status is None:
             return events
-        name = self._open_calls.pop(call)
         output = "\n".join(filter(None, map(_text, get_list(update, "content"))))
-        output = output or output_text(update.get("rawOutput"))
-        if output:
-            events.append(ToolOutput(ToolRef(call, name), output))
-        return [*events, ToolEnd(ToolResult(call, status, None, name))]
+        return events + self._calls.end(call, output or output_text(update.get("rawOutput")), status)
 
     def _usage(self, cost: dict[str, Any]) -> list[TranscriptEvent]:
         """The cost since the last update. Tokens are left out: agents report the size of the context there."""

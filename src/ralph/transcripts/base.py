@@ -1,4 +1,4 @@
-"""What a transcript adapter is."""
+"""The interface of a transcript adapter."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ class Capabilities(msgspec.Struct, frozen=True):
 
 
 class TranscriptAdapter:
-    """Lines in, events out: pure, stateful, no I/O.
+    """Turns lines into events: stateful, but without I/O.
 
-    A line comes without its newline. An adapter never raises and never stays silent about a line it does not
-    understand: that line becomes text. Subclasses set `name` and `capabilities` and implement `feed`.
+    Lines come without their newline. An adapter never raises and never drops a line that it does not understand: such a
+    line becomes text. Subclasses set `name` and `capabilities` and implement `feed`.
     """
 
     name: str = ""
     capabilities: Capabilities = Capabilities()
 
-    #: True once the transcript has shown structure, so that the agent's final message can be told from the
-    #: rest. Until then completion is stricter: only the last line counts.
+    #: True once the transcript has shown structure, so that the agent's final message is known. Until then only the
+    #: very last line can complete a run.
     structured: bool = False
 
-    #: Whether the text of one event may continue the line of the event before it.
+    #: Whether the text of one event may continue the line of the previous event.
     pieces: bool = False
 
     def __init__(self, prompt: str | None = None) -> None:
-        #: What the agent was given, if known, so that an adapter can recognise its echo in the output.
+        #: The agent's prompt, if known, so that an adapter can recognise its echo in the output.
         self.prompt = prompt
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        """The events of one line of stdout."""
+        """Return the events of one line of stdout."""
         raise NotImplementedError
 
     def feed_stderr(self, line: str) -> list[TranscriptEvent]:
-        """The events of one line of stderr. These are nobody's words unless an adapter knows better."""
+        """Return the events of one line of stderr: system text, unless an adapter knows better."""
         return [Text(Tag.SYS, line)]
 
     def flush(self) -> list[TranscriptEvent]:
-        """What was held back, once the output has ended."""
+        """Return the events that were held back. Call it once, when the output has ended."""
         return []

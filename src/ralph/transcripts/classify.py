@@ -1,4 +1,4 @@
-"""Which kind of error a CLI's own message tells of. Never used on what a model or a tool wrote."""
+"""The kind of error behind a CLI's own message. Never apply it to what a model or a tool wrote."""
 
 from __future__ import annotations
 
@@ -30,6 +30,13 @@ _OVERLOADED = re.compile(
     r"api_error|server_error",
     re.IGNORECASE,
 )
+#: The first match decides.
+_WORDS = (
+    (_QUOTA, ErrorClass.QUOTA),
+    (_RATE, ErrorClass.RATE_LIMITED),
+    (_OVERLOADED, ErrorClass.OVERLOADED),
+    (_AUTH, ErrorClass.AUTH),
+)
 
 _WAIT = re.compile(
     r"(?:retry|try again|resets?) (?:in|after) (?:about )?(\d+(?:\.\d+)?) ?"
@@ -40,7 +47,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def retry_after(message: str) -> float | None:
-    """The seconds that a limit's message asks to wait ("please retry in 2s"), if it says so plainly."""
+    """Return the seconds to wait if the message names them ("please retry in 2s")."""
     found = _WAIT.search(message)
     if found is None:
         return None
@@ -50,33 +57,27 @@ def retry_after(message: str) -> float | None:
 
 
 def classify(message: str, status: int | None = None) -> ErrorClass:
-    """By HTTP status where one is known or named, else by the words."""
+    """Classify by HTTP status if it is known or named in the message, otherwise by words."""
     if status is None:
         found = _STATUS.search(message)
         status = int(found.group(1)) if found else None
     if _CONTEXT.search(message) and status not in (401, 403, 429):
         return ErrorClass.CONTEXT_EXCEEDED
+    if status is not None:
+        return _by_status(status, quota=_QUOTA.search(message) is not None)
+    return next((kind for words, kind in _WORDS if words.search(message)), ErrorClass.FAILED)
+
+
+def _by_status(status: int, *, quota: bool) -> ErrorClass:
     match status:
         case 401 | 403:
             return ErrorClass.AUTH
         case 402:
             return ErrorClass.QUOTA
+        case 400 if quota:
+            return ErrorClass.QUOTA  # "Your credit balance is too low"
         case 413:
             return ErrorClass.CONTEXT_EXCEEDED
         case 429:
-            return ErrorClass.QUOTA if _QUOTA.search(message) else ErrorClass.RATE_LIMITED
-        case 400 if _QUOTA.search(message):
-            return ErrorClass.QUOTA  # "Your credit balance is too low"
-        case int() if 500 <= status < 600:
-            return ErrorClass.OVERLOADED
-        case int():
-            return ErrorClass.FAILED
-    if _QUOTA.search(message):
-        return ErrorClass.QUOTA
-    if _RATE.search(message):
-        return ErrorClass.RATE_LIMITED
-    if _OVERLOADED.search(message):
-        return ErrorClass.OVERLOADED
-    if _AUTH.search(message):
-        return ErrorClass.AUTH
-    return ErrorClass.FAILED
+            return ErrorClass.QUOTA if quota else ErrorClass.RATE_LIMITED
+    return ErrorClass.OVERLOADED if 500 <= status < 600 else ErrorClass.FAILED

@@ -1,7 +1,8 @@
-"""Streamed fragments into lines: shown as soon as a line is whole, never cut within a marker, never doubled."""
+"""Joins streamed fragments into lines, so that a line is shown as soon as it is complete and a marker is never cut."""
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from ralph.transcripts.events import Tag, Text
@@ -9,74 +10,50 @@ from ralph.transcripts.events import Tag, Text
 if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
 
-#: A line that is longer is handed on in pieces, so that an agent that never ends one cannot fill the memory.
+#: A longer line is emitted in pieces, so that an agent that never ends a line cannot fill the memory.
 MAX_HELD = 64 << 20
-#: What a fragment takes in memory besides its characters: many of a character each are much more than they say.
+#: The memory that Python needs for a string besides its characters.
 FRAGMENT = 56
-#: So many fragments of a line are kept apart. They are counted and joined only then: most lines have fewer.
-MOST_FRAGMENTS = 1024
 
 
 class DeltaLines:
     """Collects the fragments of one message (or thought) at a time."""
 
-    __slots__ = ("_given", "_held", "_joined", "_joined_size", "_tag")
-
     def __init__(self, tag: Tag) -> None:
         self._tag = tag
-        self._held: list[str] = []  # of the line that is coming
-        self._joined: list[str] = []  # what came of a long line before
-        self._joined_size = 0
-        self._given = 0  # characters of the current message that were handed on
+        self._line = StringIO()  # many small strings in a list would need several times the memory
+        self._emitted = 0
 
     @property
     def length(self) -> int:
-        """How many characters of the current message have come; a full copy that follows can be skipped by it."""
-        return self._given + self._joined_size + sum(map(len, self._held))
+        """How many characters of the current message have come. Use it to skip the full copy that follows."""
+        return self._emitted + self._line.tell()
 
     @property
     def begun(self) -> bool:
         """Whether a message is coming."""
-        return self._given > 0 or bool(self._held) or bool(self._joined)
+        return self.length > 0
 
     def feed(self, fragment: str) -> list[TranscriptEvent]:
-        events: list[TranscriptEvent] = []
-        self.add(fragment, events)
-        return events
-
-    def add(self, fragment: str, events: list[TranscriptEvent]) -> None:
-        """The same, with its events put to others: most fragments have none."""
+        """Return the lines that this fragment completes, as one event."""
+        self._line.write(fragment)
         if "\n" in fragment:
-            self._held.append(fragment)
-            text, _, rest = self._taken().rpartition("\n")
-            self._given += len(text) + 1
-            if rest:
-                self._held.append(rest)
-            events.append(Text(self._tag, text))
-        elif fragment:
-            held = self._held
-            held.append(fragment)
-            if len(held) >= MOST_FRAGMENTS:
-                self._join(events)
+            text, _, rest = self._take().rpartition("\n")
+            self._emitted += len(text) + 1
+            self._line.write(rest)
+        elif self._line.tell() > MAX_HELD:
+            text = self._take()
+            self._emitted += len(text)
+        else:
+            return []
+        return [Text(self._tag, text)]
 
     def flush(self) -> list[TranscriptEvent]:
-        """The message is over: its last line, if it had no newline."""
-        self._given = 0
-        return [Text(self._tag, self._taken())] if self._held or self._joined else []
+        """End the message. Return its last line if that had no newline."""
+        self._emitted = 0
+        return [Text(self._tag, self._take())] if self._line.tell() else []
 
-    def _taken(self) -> str:
-        text = "".join(self._held)
-        self._held = []
-        if self._joined:
-            text = "".join(self._joined) + text
-            self._joined, self._joined_size = [], 0
+    def _take(self) -> str:
+        text = self._line.getvalue()
+        self._line = StringIO()
         return text
-
-    def _join(self, events: list[TranscriptEvent]) -> None:
-        text = "".join(self._held)
-        self._held = []
-        self._joined.append(text)
-        self._joined_size += len(text)
-        if self._joined_size > MAX_HELD:
-            self._given += self._joined_size
-            events.append(Text(self._tag, self._taken()))

@@ -1,7 +1,7 @@
 """The canonical transcript: six event types, whose JSON is RTF1.
 
-Everything that an agent printed becomes a sequence of these. The journal, `ralph replay --json`, `--ui json`
-and what a custom agent prints after `@@RALPH@@ ` are this one format.
+Everything that an agent prints becomes a sequence of these. The journal, `ralph replay --json`, `--ui json` and the
+lines that a custom agent prints after `@@RALPH@@ ` all use this format.
 """
 
 from __future__ import annotations
@@ -14,12 +14,9 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from ralph.transcripts.enums import plain_members
 
-
-@plain_members
 class Tag(StrEnum):
-    """Who speaks in a `text` event."""
+    """Whose text a `text` event holds."""
 
     AI = "AI"
     THINK = "THINK"
@@ -29,14 +26,13 @@ class Tag(StrEnum):
     USER = "USER"
 
 
-@plain_members
 class ToolStatus(StrEnum):
     OK = "ok"
     FAIL = "fail"
     UNKNOWN = "unknown"
 
 
-#: Limits and budgets are sums of these: one that is negative would give some back.
+#: Limits and budgets are sums of these, so a negative one would reduce what was used.
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 _Amount: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 
@@ -60,9 +56,9 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Token counts as the agent gave them. A number it did not give is None, never 0.
+    """Token counts as the agent reports them. A number that it does not report is None, never 0.
 
-    `prompt_tokens` includes the cached ones; `cached_tokens` says how many of them were read from the cache.
+    `prompt_tokens` includes `cached_tokens`, which were read from the cache.
     """
 
     prompt_tokens: _Count | None = None
@@ -80,7 +76,7 @@ class _Base(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"):
 
 
 class Text(_Base, frozen=True, tag="text"):
-    """A line or a block of lines (a newline is implied at its end)."""
+    """One or more lines, with an implied newline at the end."""
 
     tag: Tag
     text: str
@@ -104,7 +100,7 @@ class UsageEvent(_Base, frozen=True, tag="usage"):
 
 
 class Meta(_Base, frozen=True, tag="meta"):
-    """What has no type of its own, under a `kind`: see `ralph.transcripts.meta` for those we know."""
+    """Everything else, each under a `kind`: see `ralph.transcripts.meta`."""
 
     meta: dict[str, Any]
 
@@ -113,30 +109,27 @@ TranscriptEvent: TypeAlias = Text | ToolStart | ToolOutput | ToolEnd | UsageEven
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[TranscriptEvent] = msgspec.json.Decoder(TranscriptEvent)
+_any_decoder = msgspec.json.Decoder()
 _SURROGATE = re.compile("[\ud800-\udfff]")
+#: How much of an event is written if it is nested too deeply.
+_DEEPEST = 50
 
 
 class EventError(ValueError):
-    """A line that is not an event; the message says why."""
+    """A line is not an event. The message says why."""
 
 
 def encode(event: TranscriptEvent) -> bytes:
-    """The event as one line of JSON, without a newline."""
+    """Return the event as one line of JSON, without a newline."""
     try:
         return _encoder.encode(event)
-    except UnicodeEncodeError:
-        # A lone surrogate (an agent escaped half a character): no UTF-8 can hold it.
-        try:
-            return _encoder.encode(replace_surrogates(msgspec.to_builtins(event)))
-        except RecursionError:
-            return _encoder.encode(_pruned(event))
-    except RecursionError:
-        # It was read where the stack had more room.
-        return _encoder.encode(_pruned(event))
+    except (UnicodeEncodeError, RecursionError):
+        # A lone surrogate, which UTF-8 cannot hold, or a value that was decoded where the stack had more room.
+        return _encoder.encode(replace_surrogates(event, _DEEPEST))
 
 
 def encode_lines(events: list[TranscriptEvent]) -> bytes:
-    """Many events as lines of JSON, each with its newline."""
+    """Return the events as lines of JSON, each with a newline."""
     try:
         return _encoder.encode_lines(events)
     except (UnicodeEncodeError, RecursionError):
@@ -144,7 +137,7 @@ def encode_lines(events: list[TranscriptEvent]) -> bytes:
 
 
 def decode(line: str | bytes) -> TranscriptEvent:
-    """One event from its JSON; raises EventError with the reason."""
+    """Read one event from its JSON. Raises EventError."""
     try:
         return _decoder.decode(line)
     except msgspec.ValidationError as error:
@@ -152,7 +145,7 @@ def decode(line: str | bytes) -> TranscriptEvent:
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         reason = str(error)
     try:
-        # msgspec refuses what json allows: lone surrogates in escapes.
+        # msgspec rejects lone surrogates in escapes, which json accepts.
         event: TranscriptEvent = msgspec.convert(decode_json(line), TranscriptEvent)
     except msgspec.ValidationError as error:
         raise EventError(str(error)) from None
@@ -162,18 +155,18 @@ def decode(line: str | bytes) -> TranscriptEvent:
 
 
 def decode_json(line: str | bytes) -> Any:
-    """Any JSON value; lone surrogates become U+FFFD, what is no number or an infinite one None.
+    """Read any JSON value. Lone surrogates become U+FFFD; NaN and infinite numbers become None.
 
-    Raises ValueError (or RecursionError).
+    Raises ValueError or RecursionError.
     """
     try:
-        return msgspec.json.decode(line)
+        return _any_decoder.decode(line)
     except (msgspec.DecodeError, UnicodeEncodeError):
         return replace_surrogates(json.loads(line, parse_constant=_nothing, parse_float=_finite))
 
 
 def _nothing(word: str) -> None:
-    """For NaN and Infinity, which some programs write where JSON has no word for them, and we could not write again."""
+    """Replaces NaN and Infinity, which some programs write although JSON does not have them."""
 
 
 def _finite(digits: str) -> float | None:
@@ -181,30 +174,19 @@ def _finite(digits: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _pruned(value: Any, depth: int = 50) -> Any:
-    """Without what is nested deeper than anybody looks."""
+def replace_surrogates(value: Any, depth: int = -1) -> Any:
+    """Return the value without lone surrogates and, unless it is negative, without what is nested below `depth`."""
     match value:
-        case dict() | list() if not depth:
+        case dict() | list() if depth == 0:
             return "…"
-        case str():
-            return replace_surrogates(value)
-        case dict():
-            return {replace_surrogates(k): _pruned(v, depth - 1) for k, v in value.items()}
-        case list():
-            return [_pruned(v, depth - 1) for v in value]
-        case msgspec.Struct():
-            return type(value)(*(_pruned(getattr(value, name), depth - 1) for name in value.__struct_fields__))
-        case _:
-            return value
-
-
-def replace_surrogates(value: Any) -> Any:
-    match value:
         case str():
             return _SURROGATE.sub("\ufffd", value)
         case dict():
-            return {replace_surrogates(k): replace_surrogates(v) for k, v in value.items()}
+            return {replace_surrogates(k): replace_surrogates(v, depth - 1) for k, v in value.items()}
         case list():
-            return [replace_surrogates(v) for v in value]
+            return [replace_surrogates(v, depth - 1) for v in value]
+        case msgspec.Struct():
+            fields = (getattr(value, name) for name in value.__struct_fields__)
+            return type(value)(*(replace_surrogates(field, depth - 1) for field in fields))
         case _:
             return value

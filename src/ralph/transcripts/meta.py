@@ -1,6 +1,6 @@
-"""The kinds of `meta` events, each with the one function that makes it.
+"""The kinds of `meta` events, each with the function that makes it.
 
-An adapter says here what it learnt beyond words and tools; the judge reads nothing else.
+Adapters report here everything that is neither text nor a tool call; the judge relies on it.
 """
 
 from __future__ import annotations
@@ -8,11 +8,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any
 
-from ralph.transcripts.enums import plain_members
 from ralph.transcripts.events import Meta
 
 
-@plain_members
 class Kind(StrEnum):
     SESSION = "session"
     RATE_LIMIT = "rate_limit"
@@ -36,28 +34,16 @@ class Kind(StrEnum):
     EVENT = "event"
 
 
-#: Kinds that no agent's transcript may bring in.
-OURS = frozenset(
-    {
-        Kind.RUN_START,
-        Kind.RUN_RESUME,
-        Kind.ITERATION_START,
-        Kind.ITERATION_END,
-        Kind.VERIFY,
-        Kind.WAIT,
-        Kind.PAUSE,
-        Kind.STEER,
-        Kind.NOTICE,
-        Kind.RUN_END,
-        Kind.EVENT,
-        Kind.VERDICT,
-    }
+#: The kinds that an adapter may emit.
+_FROM_AGENTS = frozenset(
+    {Kind.SESSION, Kind.RATE_LIMIT, Kind.ERROR, Kind.RETRY, Kind.RESULT, Kind.PARSE_ERROR, Kind.UNKNOWN}
 )
+#: Kinds that only ralph itself may write. An agent's transcript must not contain them.
+OURS = frozenset(Kind) - _FROM_AGENTS
 
 
-@plain_members
 class ErrorClass(StrEnum):
-    """What went wrong, as far as a CLI tells; the values are names of outcomes."""
+    """What went wrong, as far as a CLI reports it. The values are names of outcomes."""
 
     FAILED = "failed"
     EMPTY = "empty"
@@ -79,12 +65,12 @@ def session(session_id: str, model: str | None = None) -> Meta:
 
 
 def rate_limit(resets_at: float | None = None, message: str | None = None, *, retry_after: float | None = None) -> Meta:
-    """The provider's limit, with its end if that was given: seconds since the epoch, or from now."""
+    """A limit of the provider. Its end is in seconds since the epoch (`resets_at`) or from now (`retry_after`)."""
     return _meta(Kind.RATE_LIMIT, resets_at=resets_at, retry_after=retry_after, message=message)
 
 
 def error(message: str, error_class: ErrorClass = ErrorClass.FAILED, *, fatal: bool = True) -> Meta:
-    """Something failed. `fatal` errors decide the outcome unless a good `result` follows; the others are history."""
+    """An error. A `fatal` one decides the outcome unless a successful `result` follows."""
     return _meta(Kind.ERROR, message=message, **{"class": error_class.value}, fatal=None if fatal else False)
 
 
@@ -95,13 +81,13 @@ def retry(
     attempt: int | None = None,
     delay_ms: int | None = None,
 ) -> Meta:
-    """The CLI is trying again by itself: no verdict, unless the iteration ends badly before it got any further."""
+    """The CLI retries by itself. This decides the outcome only if the iteration fails before anything else happens."""
     name = error_class.value if error_class else None
     return _meta(Kind.RETRY, message=message, **{"class": name}, attempt=attempt, delay_ms=delay_ms)
 
 
 def result(*, ok: bool, reason: str | None = None, error_class: ErrorClass | None = None, **raw: Any) -> Meta:
-    """The agent's own last word about the run. Nothing more is expected after it."""
+    """The agent's own report of how it ended. Nothing more is expected after it."""
     return _meta(Kind.RESULT, ok=ok, reason=reason, **{"class": error_class.value if error_class else None}, **raw)
 
 
@@ -110,12 +96,12 @@ def parse_error(message: str, line: str) -> Meta:
 
 
 def unknown(value: Any) -> Meta:
-    """A line of a type that the adapter does not know, kept whole."""
+    """A line of a type that the adapter does not know, kept complete."""
     return _meta(Kind.UNKNOWN, line=value)
 
 
 def topic(topic: str, target: str | None, payload: str) -> Meta:
-    """An `<event>` tag in the agent's words."""
+    """An `<event>` tag in the agent's text."""
     return _meta(Kind.EVENT, topic=topic, target=target, payload=payload)
 
 

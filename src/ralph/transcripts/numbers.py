@@ -1,8 +1,8 @@
-"""Numbers in text, of which nobody says how long they are."""
+"""Numbers in text, which may have any number of digits."""
 
 from __future__ import annotations
 
-#: Larger than any count or time that is meant, and small enough to reckon with.
+#: Larger than any real count or time, but small enough to calculate with.
 LARGEST = 10**15
 
 

@@ -1,18 +1,17 @@
-"""Memory of calls and messages by their id, of the most recent ones only: an agent may run for days."""
+"""Bounded memory of calls and messages by id. An agent may run for days, so only the most recent ones are kept."""
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
-#: Far more than any line refers back over; the older half is forgotten when there are more.
+#: Far more than any line refers back to. When there are more, the older half is forgotten.
 KEPT = 4096
 
 
 class Recent(dict[K, V], Generic[K, V]):
-    """A dict that forgets what was added first. Entries are added by `[…] = …` and `setdefault` only."""
+    """A dict that forgets the oldest entries. Add entries with `[…] = …` and `setdefault` only."""
 
     __slots__ = ("_forgotten",)
 
@@ -22,18 +21,18 @@ class Recent(dict[K, V], Generic[K, V]):
 
     @property
     def added(self) -> int:
-        """How many there ever were, if none was taken out: also those that were forgotten."""
+        """How many entries were ever added, including the forgotten ones. It is wrong if entries were removed."""
         return self._forgotten + len(self)
 
     def __setitem__(self, key: K, value: V) -> None:
-        dict.__setitem__(self, key, value)  # `super()` takes time, and this is done for each call of a tool
+        super().__setitem__(key, value)
         if len(self) > KEPT:
-            self._forget()
+            for old in self._oldest_first()[: len(self) - KEPT // 2]:
+                del self[old]
+                self._forgotten += 1
 
-    def _forget(self) -> None:
-        for old in list(islice(self, len(self) - KEPT // 2)):
-            del self[old]
-            self._forgotten += 1
+    def _oldest_first(self) -> list[K]:
+        return list(self)
 
     def setdefault(self, key: K, default: V) -> V:
         if key not in self:
@@ -47,42 +46,26 @@ class RecentKeys(Recent[K, None]):
     __slots__ = ()
 
     def add(self, key: K) -> None:
-        dict.__setitem__(self, key, None)
-        if len(self) > KEPT:
-            self._forget()
+        self[key] = None
 
     def discard(self, key: K) -> None:
         self.pop(key, None)
 
 
-class RecentCalls(dict[str, str | None]):
-    """Calls of tools by their id: the name of one that is open, None for one that has ended. Of many, those that ended
-    first are forgotten first. Entries are added by `begin` only; `calls[call] = None` ends one."""
+class RecentCalls(Recent[str, str | None]):
+    """Tool calls by id: the tool's name while a call is open, None once it has ended.
 
-    __slots__ = ("_forgotten",)
+    Calls that ended are forgotten before open ones. `calls[call] = None` ends a call.
+    """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._forgotten = 0
-
-    @property
-    def added(self) -> int:
-        """How many there ever were."""
-        return self._forgotten + len(self)
+    __slots__ = ()
 
     def begin(self, call: str, name: str) -> None:
         self[call] = name
-        if len(self) > KEPT:
-            self._forget()
 
     def oldest(self) -> str | None:
-        """Of those that are open."""
+        """Return the oldest open call."""
         return next((call for call, name in self.items() if name is not None), None)
 
-    def _forget(self) -> None:
-        excess = len(self) - KEPT // 2
-        ended = [call for call, name in self.items() if name is None]
-        still = islice((call for call, name in self.items() if name is not None), max(0, excess - len(ended)))
-        for call in [*ended[:excess], *still]:
-            del self[call]
-        self._forgotten += excess
+    def _oldest_first(self) -> list[str]:
+        return sorted(self, key=lambda call: self[call] is not None)

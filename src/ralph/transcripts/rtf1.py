@@ -1,36 +1,36 @@
-"""Ralph Transcript Format 1: `@@RALPH@@ ` and one event as JSON; any other line is plain text."""
+"""Ralph Transcript Format 1: `@@RALPH@@ ` followed by one event as JSON. Any other line is plain text."""
 
 from __future__ import annotations
 
 from ralph.transcripts import meta
-from ralph.transcripts.base import Capabilities, TranscriptAdapter
-from ralph.transcripts.echo import PromptEcho
+from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import EventError, Meta, Tag, Text, TranscriptEvent, decode
+from ralph.transcripts.plain import PlainAdapter
 
 SENTINEL = "@@RALPH@@ "
-_LENGTH = len(SENTINEL)
 
 
-class Rtf1Adapter(TranscriptAdapter):
+class Rtf1Adapter(PlainAdapter):
     name = "rtf1"
-    pieces = True  # an agent may print one event for each word that it gets
+    pieces = True  # an agent may print one event for each token
     capabilities = Capabilities(supports_roles=True, supports_tool_events=True, supports_usage_events=True)
-
-    def __init__(self, prompt: str | None = None) -> None:
-        super().__init__(prompt)
-        self._echo = PromptEcho()
 
     def feed(self, line: str) -> list[TranscriptEvent]:
         if not line.startswith(SENTINEL):
-            return [Text(Tag.PROMPT if self._echo.is_echo(line, self.prompt) else Tag.AI, line)]
+            return super().feed(line)
         try:
-            event = decode(line[_LENGTH:])
+            event = decode(line.removeprefix(SENTINEL))
         except EventError as error:
             return [meta.parse_error(f"not an RTF1 event: {error}", line), Text(Tag.SYS, line)]
         self.structured = True
-        if isinstance(event, Meta) and event.meta.get("kind") in meta.OURS:
-            return [meta.unknown(event.meta)]  # what only ralph may say: an agent does not end a run by claiming so
+        if isinstance(event, Meta) and not _is_allowed(event.meta.get("kind")):
+            return [meta.unknown(event.meta)]
         return [event]
+
+
+def _is_allowed(kind: object) -> bool:
+    """Whether an agent may send this kind of meta event: it must not claim, for example, that the run has ended."""
+    return kind is None or (isinstance(kind, str) and kind not in meta.OURS)
 
 
 ADAPTER = Rtf1Adapter

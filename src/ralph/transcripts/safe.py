@@ -1,8 +1,7 @@
-"""The boundary around an adapter: whatever it does, no line is lost and nothing is raised."""
+"""The boundary around an adapter: whatever the adapter does, no line is lost and nothing is raised."""
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,45 +15,34 @@ if TYPE_CHECKING:
     from ralph.transcripts.base import Capabilities, TranscriptAdapter
 
 _COUNTS = tuple(name for name in Usage.__struct_fields__ if name != "model")
-_counts = attrgetter(*_COUNTS)
-#: No iteration uses more tokens, dollars or milliseconds.
+#: No iteration uses more tokens, dollars or milliseconds than this.
 _MOST = 1e12
 
 
 def sane(events: list[TranscriptEvent]) -> list[TranscriptEvent]:
-    """The same, but a count that cannot be one, such as -1 or 1e308, is not known."""
-    # All events of a run come by here, so that nothing is called for those that are as they should be.
-    for event in events:
-        kind = type(event)
-        if kind is Text:
-            continue
-        if kind is ToolEnd:
-            took = event.tool.duration_ms  # type: ignore[union-attr]
-            if took is not None and not 0 <= took <= _MOST:
-                return [_mended(event) for event in events]
-        elif kind is UsageEvent:
-            for count in _counts(event.usage):  # type: ignore[union-attr]
-                if count is not None and not 0 <= count <= _MOST:
-                    return [_mended(event) for event in events]
-    return events
+    """Return the events without impossible numbers: a count of -1 or 1e308 becomes unknown."""
+    return [event if type(event) is Text else _sane(event) for event in events]
 
 
-def _mended(event: TranscriptEvent) -> TranscriptEvent:
+def _sane(event: TranscriptEvent) -> TranscriptEvent:
     match event:
-        case ToolEnd(tool) if tool.duration_ms is not None and not 0 <= tool.duration_ms <= _MOST:
+        case ToolEnd(tool) if _impossible(tool.duration_ms):
             return ToolEnd(msgspec.structs.replace(tool, duration_ms=None))
         case UsageEvent(usage):
-            return UsageEvent(_possible(usage))
+            wrong = [name for name in _COUNTS if _impossible(getattr(usage, name))]
+            return UsageEvent(msgspec.structs.replace(usage, **dict.fromkeys(wrong))) if wrong else event
     return event
 
 
-def _possible(usage: Usage) -> Usage:
-    wrong = [name for name in _COUNTS if (n := getattr(usage, name)) is not None and not 0 <= n <= _MOST]
-    return msgspec.structs.replace(usage, **dict.fromkeys(wrong))
+def _impossible(count: float | None) -> bool:
+    return count is not None and not 0 <= count <= _MOST
 
 
 class SafeAdapter:
-    """Runs another adapter, many lines at a time; a line on which it fails becomes a `parse_error` and SYS text."""
+    """Wraps an adapter and feeds it many lines at a time.
+
+    A line on which the adapter fails becomes a `parse_error` and SYS text.
+    """
 
     def __init__(self, inner: TranscriptAdapter) -> None:
         self._inner = inner
@@ -70,11 +58,11 @@ class SafeAdapter:
         return self._inner.structured
 
     def feed_lines(self, lines: list[str]) -> list[TranscriptEvent]:
-        """The events of lines of stdout."""
+        """Return the events of lines of stdout."""
         return self._each(lines, self._inner.feed)
 
     def feed_stderr_lines(self, lines: list[str]) -> list[TranscriptEvent]:
-        """The events of lines of stderr."""
+        """Return the events of lines of stderr."""
         return self._each(lines, self._inner.feed_stderr)
 
     def flush(self) -> list[TranscriptEvent]:

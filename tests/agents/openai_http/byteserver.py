@@ -1,4 +1,4 @@
-"""A real server on a loopback port that answers with exactly the bytes a test gives it."""
+"""A real server on a loopback port that answers with exactly the given bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HANG = 0.0
 
 
 class Question(msgspec.Struct):
-    """One request, as it came."""
+    """One request, unchanged."""
 
     line: str
     headers: dict[str, str]
@@ -35,7 +35,7 @@ class Question(msgspec.Struct):
 
 
 class ByteServer:
-    """Gives its answers in order, the last one again and again. A number in an answer is a pause; HANG has no end."""
+    """Sends the answers in order and repeats the last one. A number in an answer is a pause; HANG never ends."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class ByteServer:
             with closing(connection):
                 try:
                     self._answer(connection)
-                except ConnectionError:  # the client was ended
+                except ConnectionError:  # the client has gone
                     continue
 
     def _answer(self, connection: socket.socket) -> None:
@@ -120,7 +120,7 @@ class Heard(msgspec.Struct):
 
     @property
     def result(self) -> dict[str, Any]:
-        """Its last word, which is the last event."""
+        """The result, which is the last event."""
         (result,) = self.metas("result")
         assert self.events[-1] == Meta(result)
         return result
@@ -132,7 +132,7 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def ask(url: str, prompt: str | bytes = "hello", model: str = "m", **changes: str) -> Heard:
-    """Runs the agent as ralph does."""
+    """Run the agent in the same way as ralph."""
     done = subprocess.run(
         [sys.executable, "-P", "-m", "ralph.agents.openai_http", "--model", model],
         input=prompt.encode() if isinstance(prompt, str) else prompt,

@@ -1,4 +1,4 @@
-"""What an answer becomes: the real agent process against a real server."""
+"""How answers become events: the real agent process against a real server."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_answer_in_one_piece(serve: Callable[..., ByteServer]) -> None:
     body = msgspec.json.encode(
         {"id": "x", "model": "real", "choices": [{"message": message, "finish_reason": "stop"}], "usage": USAGE}
     )
-    # It keeps the connection open: the length that it announced is the end.
+    # The server keeps the connection open: the announced length is the end.
     heard = ask(serve([head(kind="application/json", Content_Length=str(len(body))), body, HANG]).url)
     assert (heard.code, heard.said(), heard.said(Tag.THINK)) == (0, "One\nanswer", "Hm.")
     assert heard.usages[0].total_tokens == 120
@@ -70,19 +70,19 @@ def test_an_answer_in_one_piece(serve: Callable[..., ByteServer]) -> None:
 
 
 @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
-def test_thoughts_are_told_from_words(serve: Callable[..., ByteServer], name: str) -> None:
+def test_thoughts_are_separate_from_the_text(serve: Callable[..., ByteServer], name: str) -> None:
     thoughts = [delta(**{name: "First I "}), delta(**{name: "think.\nLOOP_COMPLETE"})]
     heard = ask(serve([head(), *thoughts, delta(content="Then I speak."), delta("stop"), DONE]).url)
     assert heard.said(Tag.THINK) == "First I think.\nLOOP_COMPLETE"
     assert heard.said() == "Then I speak."
 
 
-def test_a_thought_under_two_names_is_one_thought(serve: Callable[..., ByteServer]) -> None:
+def test_a_thought_under_two_names_is_shown_once(serve: Callable[..., ByteServer]) -> None:
     both = delta(reasoning="Once.", reasoning_content="Once.")
     assert ask(serve([head(), both, delta("stop"), DONE]).url).said(Tag.THINK) == "Once."
 
 
-def test_think_tags_of_a_server_that_leaves_them_in_place(serve: Callable[..., ByteServer]) -> None:
+def test_think_tags_in_the_text_are_recognised(serve: Callable[..., ByteServer]) -> None:
     pieces = ["<th", "ink>\nLOOP_COMP", "LETE? No.\n</thi", "nk>\n\nNot yet.", " <think> is a tag."]
     heard = ask(serve([head(), *(delta(content=p) for p in pieces), delta("stop"), DONE]).url)
     assert heard.said(Tag.THINK).strip() == "LOOP_COMPLETE? No."
@@ -102,7 +102,7 @@ def test_lines_are_printed_as_they_come(serve: Callable[..., ByteServer]) -> Non
 
 
 def test_a_slow_trickle_of_bytes(serve: Callable[..., ByteServer]) -> None:
-    """Characters torn apart between packets, and a chunked body whose chunks tear them too."""
+    """Packets and chunks may end in the middle of a character."""
     data = delta(content="Grüße 😀\n") + delta(content="日本") + delta("stop") + DONE
     parts = [data[i : i + 3] for i in range(0, len(data), 3)]
     chunked = [b"%x\r\n%s\r\n" % (len(p), p) for p in parts]
@@ -112,7 +112,7 @@ def test_a_slow_trickle_of_bytes(serve: Callable[..., ByteServer]) -> None:
     assert ask(serve([head(), *slowly]).url).said() == "Grüße 😀\n日本"
 
 
-def test_a_long_line_gives_signs_of_life(serve: Callable[..., ByteServer]) -> None:
+def test_a_long_line_reports_progress(serve: Callable[..., ByteServer]) -> None:
     trickle = [x for _ in range(9) for x in (delta(content="word "), 0.3)]
     heard = ask(serve([head(), *trickle, delta("stop"), DONE]).url)
     assert heard.metas("progress")
@@ -134,12 +134,12 @@ def test_a_huge_prompt_and_one_that_is_not_utf8(serve: Callable[..., ByteServer]
 
 
 @pytest.mark.parametrize("tail", [[delta("stop")], [delta("stop"), b"data: [DONE]"], [DONE]])
-def test_ways_to_say_that_it_is_whole(serve: Callable[..., ByteServer], tail: list[bytes]) -> None:
+def test_any_of_several_marks_ends_an_answer(serve: Callable[..., ByteServer], tail: list[bytes]) -> None:
     heard = ask(serve([head(), delta(content="words"), *tail]).url)
     assert (heard.code, heard.said(), heard.result["ok"]) == (0, "words", True)
 
 
-def test_nothing_is_waited_for_after_done(serve: Callable[..., ByteServer]) -> None:
+def test_done_ends_the_answer_at_once(serve: Callable[..., ByteServer]) -> None:
     assert ask(serve([head(), delta(content="words"), DONE, HANG]).url).code == 0
     assert ask(serve([head() + delta(content="words") + DONE + delta(content="more")]).url).said() == "words"
 
@@ -150,7 +150,7 @@ def test_lines_without_empty_ones_between_and_with_carriage_returns(serve: Calla
     assert ask(serve([head(), *(e.strip() + b"\r\n\r\n" for e in events)]).url).said() == "ab"
 
 
-def test_usage_that_is_told_with_every_chunk_counts_once(serve: Callable[..., ByteServer]) -> None:
+def test_usage_in_every_chunk_counts_once(serve: Callable[..., ByteServer]) -> None:
     def chunk(tokens: int) -> bytes:
         usage = {"prompt_tokens": 5, "completion_tokens": tokens, "cost": 0.25 * tokens}
         return event({"choices": [{"index": 0, "delta": {"content": "w"}, "finish_reason": None}], "usage": usage})
@@ -159,22 +159,22 @@ def test_usage_that_is_told_with_every_chunk_counts_once(serve: Callable[..., By
     assert heard.usages == [Usage(5, 2, None, "real-model", cost_usd=0.5)]
 
 
-def test_an_answer_without_a_word_says_nothing(serve: Callable[..., ByteServer]) -> None:
+def test_an_empty_answer_is_no_failure_of_the_agent(serve: Callable[..., ByteServer]) -> None:
     heard = ask(serve([head(), delta(role="assistant", content=""), delta("stop"), DONE]).url)
     assert (heard.code, heard.said(), heard.result["ok"]) == (0, "", True)
 
 
-def test_what_a_good_end_should_not_hide(serve: Callable[..., ByteServer]) -> None:
+def test_a_token_limit_and_tool_calls_are_warnings(serve: Callable[..., ByteServer]) -> None:
     heard = ask(serve([head(), delta(content="I beg"), delta("length"), DONE]).url)
     (remark,) = heard.metas("error")
     assert (heard.code, remark["fatal"]) == (0, False)
-    assert "limit of tokens" in remark["message"]
+    assert "token limit" in remark["message"]
     calls = [{"index": 0, "id": "c", "function": {"name": "shell", "arguments": "{}"}}]
     heard = ask(serve([head(), delta(tool_calls=calls), delta("tool_calls"), DONE]).url)
-    assert "(shell), and this agent has none" in heard.metas("error")[0]["message"]
+    assert "(shell), but this agent has none" in heard.metas("error")[0]["message"]
 
 
-def test_what_is_not_understood_is_kept(serve: Callable[..., ByteServer]) -> None:
+def test_unknown_data_is_reported(serve: Callable[..., ByteServer]) -> None:
     odd = event({"type": "ping"}) + b"data: {torn\n\n" + b"what is this\n"
     heard = ask(serve([head(), odd, delta(content="words"), delta("stop"), DONE]).url)
     assert (heard.code, heard.said()) == (0, "words")

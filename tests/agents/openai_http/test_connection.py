@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agents.openai_http.byteserver import DONE, ask, delta, head
-from ralph.agents.openai_http.connection import ConnectionFailedError, proxy_for
-from ralph.agents.openai_http.endpoint import from_environment
+from ralph.agents.openai_http.endpoint import SetupError, from_environment
 
 if TYPE_CHECKING:
     import socket
@@ -27,7 +26,7 @@ ANSWER = [head(), delta(content="words"), delta("stop"), DONE]
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """For localhost and model.invalid, signed by itself; the key is in the same file."""
+    """A self-signed certificate for localhost and model.invalid, with its key in the same file."""
     if shutil.which("openssl") is None:
         pytest.skip("needs openssl to make a certificate")
     made = tmp_path / "both.pem"
@@ -44,20 +43,20 @@ def tls(certificate: Path) -> Callable[[socket.socket], socket.socket]:
     return lambda connection: context.wrap_socket(connection, server_side=True)
 
 
-def test_tls_with_a_certificate_that_is_trusted_and_without(serve: Serve, certificate: Path) -> None:
+def test_tls_needs_a_trusted_certificate(serve: Serve, certificate: Path) -> None:
     server = serve(ANSWER, wrap=tls(certificate))
     url = f"https://localhost:{server.port}/v1"
     assert ask(url, SSL_CERT_FILE=str(certificate)).said() == "words"
     heard = ask(url, OPENAI_API_KEY="sk-some-key")
     assert heard.code == 1
     assert "cannot be trusted: self-signed certificate" in heard.result["reason"]
-    assert len(server.questions) == 1  # the other one, and its key, were never sent
+    assert len(server.questions) == 1  # the request without trust, and its key, were never sent
 
 
-def test_tls_with_a_server_that_has_none(serve: Serve) -> None:
+def test_a_server_without_tls_is_reported(serve: Serve) -> None:
     heard = ask(f"https://127.0.0.1:{serve(ANSWER, reads=False).port}/v1")
     assert heard.code == 1
-    assert "does not speak TLS" in heard.result["reason"]
+    assert "no valid TLS connection to https://127.0.0.1" in heard.result["reason"]
 
 
 def test_a_proxy_for_http(serve: Serve) -> None:
@@ -91,10 +90,10 @@ def test_a_proxy_for_https(serve: Serve, certificate: Path) -> None:
     assert "proxy-authorization" not in question.headers
 
 
-def test_a_proxy_for_https_that_refuses(serve: Serve) -> None:
+def test_a_proxy_that_refuses_a_tunnel_is_reported(serve: Serve) -> None:
     proxy = serve([head("403 Forbidden", Content_Length="0")])
     heard = ask("https://model.invalid/v1", https_proxy=f"127.0.0.1:{proxy.port}", OPENAI_API_KEY="sk-some-key")
-    assert "by the proxy 127.0.0.1) cannot be reached: Tunnel connection failed: 403" in heard.result["reason"]
+    assert "(through the proxy 127.0.0.1): Tunnel connection failed: 403" in heard.result["reason"]
     (question,) = proxy.questions
     assert question.line.startswith("CONNECT model.invalid:443 ")
     assert "authorization" not in question.headers
@@ -113,12 +112,11 @@ def test_a_proxy_for_https_that_refuses(serve: Serve) -> None:
     ],
 )
 def test_when_a_proxy_is_used(url: str, environ: dict[str, str], expected: str | None) -> None:
-    proxy = proxy_for(from_environment({"OPENAI_BASE_URL": url}), environ)
+    proxy = from_environment({"OPENAI_BASE_URL": url, **environ}).proxy
     assert (proxy.hostname if proxy else None) == expected
 
 
-def test_a_proxy_of_another_kind_is_refused_instead_of_left_out() -> None:
-    endpoint = from_environment({"OPENAI_BASE_URL": "https://x.invalid/v1"})
+def test_an_unsupported_proxy_is_an_error_and_not_ignored() -> None:
     for given in ("socks5://p:1", "http://p:no", "http://"):
-        with pytest.raises(ConnectionFailedError, match="HTTPS_PROXY must be like"):
-            proxy_for(endpoint, {"HTTPS_PROXY": given})
+        with pytest.raises(SetupError, match="HTTPS_PROXY must be like"):
+            from_environment({"OPENAI_BASE_URL": "https://x.invalid/v1", "HTTPS_PROXY": given})

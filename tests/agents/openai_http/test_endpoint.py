@@ -1,4 +1,4 @@
-"""Where it asks, and what it sends there."""
+"""The address to ask, and the key that is sent there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def endpoint(url: str, **keys: str) -> Endpoint:
         ("https://x.invalid/openai?api-version=1&key=secret", "https://x.invalid/openai/chat/completions"),
     ],
 )
-def test_the_address_in_its_forms(url: str, shown: str) -> None:
+def test_the_base_url_may_have_several_forms(url: str, shown: str) -> None:
     assert endpoint(url).shown == shown
 
 
@@ -40,18 +40,18 @@ def test_a_query_is_sent_but_not_shown() -> None:
         ("127.0.0.1:8080/v1", "must begin with http:// or https://"),
         ("ftp://x/v1", "must begin with http:// or https://"),
         ("http:///v1", "name a host"),
-        ("http://x:port/v1", "is no address"),
-        ("http://user:password@x/v1", "holds a user or a password"),
-        ("http://x/v1 beta", "characters that no address can have"),
+        ("http://x:port/v1", "is not a valid address"),
+        ("http://user:password@x/v1", "contains a user or a password"),
+        ("http://x/v1 beta", "characters that are not allowed in an address"),
     ],
 )
-def test_what_is_no_address(url: str, expected: str) -> None:
+def test_an_invalid_address_is_refused_without_showing_a_password(url: str, expected: str) -> None:
     with pytest.raises(SetupError, match=expected) as error:
         endpoint(url)
     assert "user:password" not in str(error.value)
 
 
-def test_which_key_goes_where() -> None:
+def test_each_host_gets_only_its_own_key() -> None:
     both = {"OPENAI_API_KEY": "sk-openai", "OPENROUTER_API_KEY": "sk-or"}
     assert endpoint("https://openrouter.ai/api/v1", **both).key == "sk-or"
     assert endpoint("https://eu.openrouter.ai/api/v1", **both).key == "sk-or"
@@ -62,7 +62,7 @@ def test_which_key_goes_where() -> None:
     assert endpoint("http://127.0.0.1:8080/v1", OPENAI_API_KEY=" ").key is None
 
 
-def test_a_key_that_no_header_can_carry() -> None:
-    with pytest.raises(SetupError, match="OPENAI_API_KEY holds characters") as error:
+def test_a_key_that_does_not_fit_in_a_header_is_refused_without_showing_it() -> None:
+    with pytest.raises(SetupError, match="OPENAI_API_KEY contains a character") as error:
         endpoint("http://127.0.0.1/v1", OPENAI_API_KEY="sk-one\nHost: elsewhere")
     assert "sk-one" not in str(error.value)

@@ -1,4 +1,4 @@
-"""What goes wrong, and what ralph is told of it."""
+"""Failures of a server or a connection, and how they are reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def openai_error(message: str, kind: str = "invalid_request_error", code: object
 
 
 def failed(heard: Heard) -> tuple[str, str]:
-    """The class and the sentence, which the error and the result tell alike."""
+    """The class and the message, which the error and the result share."""
     assert heard.code == 1
     (error,) = heard.metas("error")
     assert heard.result["ok"] is False
@@ -60,13 +60,13 @@ def failed(heard: Heard) -> tuple[str, str]:
         ("400 Bad Request", [openai_error("API key not valid")], "failed"),
     ],
 )
-def test_refusals_have_their_class(serve: Serve, status: str, body: object, expected: str) -> None:
+def test_refusals_are_classified(serve: Serve, status: str, body: object, expected: str) -> None:
     kind, message = failed(ask(serve(refusal(status, body)).url, OPENAI_API_KEY="sk-some-key"))
     assert kind == expected
     assert f"/v1/chat/completions answered {status[:3]}" in message
 
 
-def test_the_servers_own_words_are_told(serve: Serve) -> None:
+def test_the_message_quotes_the_server(serve: Serve) -> None:
     assert failed(ask(serve(refusal("404 Not Found", {"error": "model 'm' not found"})).url))[1].endswith(
         "answered 404: model 'm' not found"
     )
@@ -75,7 +75,7 @@ def test_the_servers_own_words_are_told(serve: Serve) -> None:
     assert "Provider returned error (upstream is ill)" in failed(ask(serve(refusal("502 Bad", upstream)).url))[1]
 
 
-def test_a_missing_key_is_named_and_a_quoted_one_is_not_repeated(serve: Serve) -> None:
+def test_a_missing_key_is_named_and_a_quoted_key_is_masked(serve: Serve) -> None:
     server = serve(refusal("401 Unauthorized", openai_error("Wrong key: sk-very-secret")))
     assert "no key was sent: set OPENAI_API_KEY" in failed(ask(server.url))[1]
     heard = ask(server.url, OPENAI_API_KEY="sk-very-secret")
@@ -92,13 +92,15 @@ def test_a_missing_key_is_named_and_a_quoted_one_is_not_repeated(serve: Serve) -
         ({}, "Slow down", None),
     ],
 )
-def test_how_long_to_wait(serve: Serve, headers: dict[str, str], message: str, expected: float | None) -> None:
+def test_a_limit_says_how_long_to_wait(
+    serve: Serve, headers: dict[str, str], message: str, expected: float | None
+) -> None:
     heard = ask(serve(refusal("429 Too Many Requests", openai_error(message), **headers)).url)
     assert failed(heard)[0] == "rate_limited"
     assert heard.metas("rate_limit")[0].get("retry_after") == expected
 
 
-def test_until_when_to_wait(serve: Serve) -> None:
+def test_a_limit_says_when_it_ends(serve: Serve) -> None:
     date = formatdate(time.time() + 120, usegmt=True)
     heard = ask(serve(refusal("429 Too Many Requests", openai_error("Slow down"), Retry_After=date)).url)
     assert 100 < heard.metas("rate_limit")[0]["retry_after"] <= 121
@@ -117,14 +119,16 @@ def test_until_when_to_wait(serve: Serve) -> None:
         ({"error": "out of memory"}, "failed"),
     ],
 )
-def test_an_error_in_place_of_an_answer_or_in_its_middle(serve: Serve, error: object, expected: str) -> None:
+def test_an_error_instead_of_an_answer_or_in_the_middle_of_one_is_reported(
+    serve: Serve, error: object, expected: str
+) -> None:
     heard = ask(serve([head(), delta(content="I beg"), event(error), DONE]).url)
     assert (heard.said(), failed(heard)[0]) == ("I beg", expected)
     data = msgspec.json.encode(error)
     assert failed(ask(serve([head(kind="application/json", Content_Length=str(len(data))), data]).url))[0] == expected
 
 
-def test_the_content_filter_is_no_success(serve: Serve) -> None:
+def test_a_content_filter_is_a_failure(serve: Serve) -> None:
     assert "content filter" in failed(ask(serve([head(), delta("content_filter"), DONE]).url))[1]
 
 
@@ -140,33 +144,35 @@ WHOLE = delta(content="words\nof ") + delta(content="the model 日本") + delta(
     ],
 )
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_cut_answer_is_a_failure_that_keeps_what_was_said(serve: Serve, cut: int, said: str, chunked: bool) -> None:
+def test_an_incomplete_answer_is_a_failure_but_its_text_is_kept(
+    serve: Serve, cut: int, said: str, chunked: bool
+) -> None:
     data = WHOLE[:cut]
     body = [head(Transfer_Encoding="chunked"), b"%x\r\n%s" % (len(WHOLE), data)] if chunked else [head(), data]
     heard = ask(serve(body).url)
     assert heard.said() == said
-    assert "the answer was cut" in failed(heard)[1]
+    assert "the answer is incomplete" in failed(heard)[1]
 
 
-def test_an_answer_in_one_piece_that_is_cut(serve: Serve) -> None:
+def test_an_incomplete_document_is_a_failure(serve: Serve) -> None:
     data = msgspec.json.encode({"choices": [{"message": {"content": "LOOP_COMPLETE"}, "finish_reason": "stop"}]})
     heard = ask(serve([head(kind="application/json", Content_Length=str(len(data))), data[:-9]]).url)
     assert heard.said() == ""
-    assert "closed in the middle" in failed(heard)[1]
+    assert "closed early" in failed(heard)[1]
 
 
 @pytest.mark.parametrize("answer", [[], [head()], [head(Content_Length="0")]])
-def test_no_answer_at_all(serve: Serve, answer: list[bytes]) -> None:
+def test_no_answer_at_all_is_a_failure(serve: Serve, answer: list[bytes]) -> None:
     kind, message = failed(ask(serve(answer).url))
     assert kind == "failed"
     assert "closed the connection" in message
 
 
-def test_what_is_no_such_endpoint(serve: Serve) -> None:
+def test_a_server_of_another_kind_is_recognised(serve: Serve) -> None:
     heard = ask(serve([head(kind="text/html"), b"<!DOCTYPE html>\n<title>Open WebUI</title>\n" * 50]).url)
     assert "ends in /v1" in failed(heard)[1]
     assert len(heard.metas("parse_error")) <= 20
-    assert "does not speak HTTP" in failed(ask(serve([b"SSH-2.0-OpenSSH_9.6\r\n"]).url))[1]
+    assert "does not speak valid HTTP" in failed(ask(serve([b"SSH-2.0-OpenSSH_9.6\r\n"]).url))[1]
 
 
 def test_a_redirect_is_not_followed(serve: Serve) -> None:
@@ -174,21 +180,21 @@ def test_a_redirect_is_not_followed(serve: Serve) -> None:
     assert "redirects to https://elsewhere.invalid/v1: set OPENAI_BASE_URL" in failed(ask(serve(moved).url))[1]
 
 
-def test_nobody_listens() -> None:
+def test_a_server_that_is_not_running_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     kind, message = failed(ask(f"http://127.0.0.1:{port}/v1"))
     assert kind == "failed"
     assert "connection refused; is the server running?" in message
-    assert "the name no-such-host.invalid is not known" in failed(ask("http://no-such-host.invalid/v1"))[1]
+    assert "the host no-such-host.invalid is unknown" in failed(ask("http://no-such-host.invalid/v1"))[1]
 
 
-def test_an_error_whose_body_never_comes(serve: Serve) -> None:
+def test_an_error_without_its_body_is_still_classified(serve: Serve) -> None:
     heard = ask(serve([head("503 Service Unavailable", Content_Length="100"), b'{"error', 0.2]).url)
     assert failed(heard)[0] == "overloaded"
 
 
-def test_a_server_that_refuses_before_it_has_read_everything(serve: Serve) -> None:
+def test_the_answer_of_a_server_that_stops_reading_the_request_is_reported(serve: Serve) -> None:
     body = refusal("413 Payload Too Large", {"error": "request entity too large"})
     server = serve(body, reads=False)
     assert failed(ask(server.url, "x" * 20_000_000))[0] == "context_exceeded"
@@ -201,7 +207,9 @@ def test_a_server_that_refuses_before_it_has_read_everything(serve: Serve) -> No
         (openai_error("This model does not support streaming: set stream to false"), [None]),
     ],
 )
-def test_a_server_that_knows_less_is_asked_for_less(serve: Serve, complaint: object, expected: list[object]) -> None:
+def test_a_server_that_rejects_an_option_is_asked_without_it(
+    serve: Serve, complaint: object, expected: list[object]
+) -> None:
     server = serve(
         refusal("422 Unprocessable Entity", complaint), [head(), delta(content="words"), delta("stop"), DONE]
     )
@@ -214,7 +222,7 @@ def test_a_server_that_knows_less_is_asked_for_less(serve: Serve, complaint: obj
     assert len(heard.metas("retry")) == 1
 
 
-def test_it_does_not_ask_for_less_for_ever(serve: Serve) -> None:
+def test_simpler_requests_are_tried_only_once_each(serve: Serve) -> None:
     server = serve(refusal("400 Bad Request", openai_error("stream_options? stream? no")))
     assert failed(ask(server.url))[0] == "failed"
     assert len(server.questions) == 3

@@ -24,7 +24,7 @@ MARKER = "<promise>COMPLETE</promise>"
 
 
 class Run:
-    """`ralph run` in a repository; `end` is what its journal says of the first iteration."""
+    """`ralph run` in a repository. `end` is the end of the first iteration in its journal."""
 
     def __init__(self, repo: Path) -> None:
         self.repo = repo
@@ -56,7 +56,7 @@ class Run:
 
 @pytest.fixture
 def run(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    monkeypatch.setenv("RALPH_LIMIT_RETRIES", "1")  # a server that refuses goes on refusing here
+    monkeypatch.setenv("RALPH_LIMIT_RETRIES", "1")  # here a server that refuses keeps refusing
     monkeypatch.setenv("RALPH_RETRY_DELAY", "0.1")
     with nothing_left_behind(monkeypatch):
         yield Run(repo)
@@ -66,7 +66,7 @@ def answers(*turns: str, thinking: str = "") -> Scenario:
     return Scenario("only words", tuple(Turn(text, thinking) for text in turns), without_tools=True)
 
 
-def test_a_run_that_completes_with_its_second_answer(serve: Serve, run: Run) -> None:
+def test_a_run_completes_with_the_second_answer(serve: Serve, run: Run) -> None:
     server = serve(
         [head(), delta(reasoning=MARKER), delta(content="One thing is left."), delta("stop"), DONE],
         [head(), delta(content="All is well.\n<promise>COM"), delta(content="PLETE</promise>\n"), delta("stop"), DONE],
@@ -104,19 +104,19 @@ def test_refusals_become_outcomes(serve: Serve, run: Run, status: str, body: obj
     assert (done.returncode, run.end["outcome"]) == (code, outcome)
 
 
-def test_a_cut_answer_completes_nothing(serve: Serve, run: Run) -> None:
+def test_an_incomplete_answer_does_not_complete_a_run(serve: Serve, run: Run) -> None:
     done = run(serve([head(), delta(content=f"{MARKER}\n")]).url, "--max-failures", "1")
     assert (done.returncode, run.end["outcome"]) == (1, "failed")
-    assert "the answer was cut" in done.stdout
+    assert "the answer is incomplete" in done.stdout
 
 
-def test_an_answer_without_a_word_is_empty(serve: Serve, run: Run) -> None:
+def test_an_empty_answer_is_an_empty_iteration(serve: Serve, run: Run) -> None:
     done = run(serve([head(), delta("stop"), DONE]).url, "--max-failures", "1")
     assert (done.returncode, run.end["outcome"]) == (1, "empty")
 
 
 @pytest.mark.parametrize("answer", [[HANG], [head(), delta(content="I beg"), HANG]])
-def test_a_server_that_hangs_is_ended_by_the_idle_deadline(serve: Serve, run: Run, answer: list[bytes | float]) -> None:
+def test_the_idle_timeout_ends_a_request_that_hangs(serve: Serve, run: Run, answer: list[bytes | float]) -> None:
     done = run(serve(answer).url, "--idle-timeout", "1", "--max-failures", "1")
     assert (done.returncode, run.end["outcome"]) == (1, "timeout_idle")
 
@@ -127,7 +127,7 @@ def test_a_slow_line_is_not_idle(serve: Serve, run: Run) -> None:
     assert (done.returncode, run.end["outcome"]) == (0, "ok")
 
 
-def test_ctrl_c_ends_it_in_the_middle(serve: Serve, run: Run) -> None:
+def test_ctrl_c_ends_a_run_in_the_middle_of_an_answer(serve: Serve, run: Run) -> None:
     server = serve([head(), delta(content="I beg\nto"), HANG])
     with subprocess.Popen(
         run.command(), cwd=run.repo, env=environment(OPENAI_BASE_URL=server.url), stdout=subprocess.DEVNULL
@@ -138,17 +138,17 @@ def test_ctrl_c_ends_it_in_the_middle(serve: Serve, run: Run) -> None:
         assert ralph.wait(20) == 130
 
 
-def test_without_an_address_or_a_model_nothing_is_run(run: Run) -> None:
+def test_nothing_runs_without_an_address_or_a_model(run: Run) -> None:
     done = run(None)
     assert done.returncode == 64
-    assert "needs the environment variable OPENAI_BASE_URL: set it to the endpoint to ask" in done.stderr
+    assert "needs the environment variable OPENAI_BASE_URL: set it to the endpoint" in done.stderr
     done = run("http://127.0.0.1:1/v1", model=None)
     assert done.returncode == 64
-    assert "say --model NAME" in done.stderr
+    assert "set one with --model NAME" in done.stderr
     assert not (run.repo / ".ralph" / "runs").exists()
 
 
-def test_by_hand_without_an_address() -> None:
+def test_the_module_alone_needs_an_address() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-m", "ralph.agents.openai_http", "--model", "m"],
         stdin=subprocess.DEVNULL,
@@ -161,7 +161,7 @@ def test_by_hand_without_an_address() -> None:
     assert "OPENAI_BASE_URL is not set: set it to the endpoint" in done.stdout
 
 
-def test_modules_in_the_directory_are_not_imported_in_place_of_the_real_ones(serve: Serve, run: Run) -> None:
+def test_modules_in_the_working_directory_are_not_imported(serve: Serve, run: Run) -> None:
     for name in ("json", "ssl", "ralph", "socket"):
         (run.repo / f"{name}.py").write_text("raise SystemExit(99)\n")
     server = serve([head(), delta(content=MARKER), delta("stop"), DONE])

@@ -1,5 +1,4 @@
-"""An agent of ralph's own: a prompt to any OpenAI-compatible endpoint, its words back as RTF1.
+"""An agent that is part of ralph: it sends the prompt to any OpenAI-compatible endpoint and prints the answer as RTF1.
 
-A process like any other agent, so that deadlines, killing and the journal are the runner's as always. It only
-speaks: it edits no files and runs no commands.
+It runs as a process like any other agent. It only talks: it edits no files and runs no commands.
 """

@@ -1,25 +1,27 @@
-"""The chunks of an answer into transcript events. Pure: no clock, no connection."""
+"""Turns the chunks of an answer into transcript events. Pure: no clock, no connection."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ralph.agents.openai_http.errors import Failure, reported_in
-from ralph.agents.openai_http.sse import End, Garbage, Item
 from ralph.agents.openai_http.thinking import ThinkTags
 from ralph.transcripts import meta
 from ralph.transcripts.deltas import DeltaLines
 from ralph.transcripts.events import Tag, TranscriptEvent, Usage, UsageEvent
 from ralph.transcripts.json_lines import get_count, get_dict, get_float, get_list, get_str
 
-#: Lines that are no part of an answer are shown, but not all of somebody's web page.
-_GARBAGE_SHOWN = 20
+if TYPE_CHECKING:
+    from ralph.agents.openai_http.sse import Item
+
+#: Show lines that do not belong to an answer, but not all of a web page.
+_MOST_GARBAGE = 20
 _GARBAGE_LENGTH = 2000
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 
 
 class Answer:
-    """Feed it what came; ask `end()` for the rest once nothing more comes."""
+    """Collects an answer. Call `feed` for each item and `end` once nothing more comes."""
 
     def __init__(self) -> None:
         self._words = DeltaLines(Tag.AI)
@@ -31,77 +33,68 @@ class Answer:
         self._tools: list[str] = []
         self._understood = False
         self._garbage = 0
-        #: `[DONE]` has come: nothing follows
-        self.done = False
-        #: why the model stopped; once it is known the answer is whole
+        #: why the model stopped; once this is known, the text is complete
         self.finish: str | None = None
+        #: the error that the server reported instead of the answer, or in the middle of it
         self.failure: Failure | None = None
-        #: how much has come, to tell a slow answer from none
+        #: how much text has come, to show progress
         self.characters = 0
 
     def feed(self, item: Item) -> list[TranscriptEvent]:
-        if self.done or self.failure is not None:
+        if self.failure is not None:
             return []
-        match item:
-            case End.DONE:
-                self.done = True
-                return []
-            case Garbage(line):
-                self._garbage += 1
-                if self._garbage > _GARBAGE_SHOWN:
-                    return []
-                return [meta.parse_error("the server sent what is no part of an answer", line[:_GARBAGE_LENGTH])]
-            case dict():
-                return self._chunk(item)
+        if isinstance(item, dict):
+            return self._chunk(item)
+        self._garbage += 1
+        if self._garbage > _MOST_GARBAGE:
+            return []
+        return [meta.parse_error("this is not part of an answer", item[:_GARBAGE_LENGTH])]
 
-    def end(self, broken: str | None = None, key: str | None = None) -> list[TranscriptEvent]:
-        """The rest, and the verdict. `broken` says how the connection failed, if it did; `key` is not to be quoted."""
-        events = self._say(self._tags.flush()) + self._thoughts.flush() + self._words.flush()
+    def end(self, broken: str | None = None, *, done: bool = False) -> list[TranscriptEvent]:
+        """Return the remaining events, and a result unless `failure` is set now.
+
+        `broken` says why the connection failed, if it did. `done` says that the server marked the end.
+        """
+        events = self._show(self._tags.flush()) + self._thoughts.flush() + self._words.flush()
         if self._usage:
             events.append(UsageEvent(_usage(self._usage, self._model)))
+        self.failure = self.failure or self._verdict(broken, done=done)
         if self.failure is None:
-            self.failure = self._verdict(broken)
-        if self.failure is not None:
-            self.failure = self.failure.without(key)
-            return events + self.failure.events()
-        return [*events, *self._remarks(), meta.result(ok=True, reason=self.finish)]
+            events += [*self._warnings(), meta.result(ok=True, reason=self.finish)]
+        return events
 
     def _chunk(self, value: dict[str, Any]) -> list[TranscriptEvent]:
-        failure = reported_in(value)
-        if failure is not None:
-            self.failure = failure
+        self.failure = reported_in(value)
+        if self.failure is not None:
             return []
         choices = value.get("choices")
         if not isinstance(choices, list) and not isinstance(value.get("usage"), dict):
             return [meta.unknown(value)]
         self._understood = True
-        events = self._introduce(value)
-        self._usage = get_dict(value, "usage") or self._usage
-        first = choices[0] if isinstance(choices, list) and choices else None
-        return events + self._choice(first) if isinstance(first, dict) else events
-
-    def _introduce(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        events: list[TranscriptEvent] = []
         self._model = get_str(value, "model") or self._model
-        if self._id is not None or not get_str(value, "id"):
-            return []
-        self._id = get_str(value, "id") or ""
-        return [meta.session(self._id, self._model)]
+        if self._id is None and (answer_id := get_str(value, "id")):
+            self._id = answer_id
+            events.append(meta.session(answer_id, self._model))
+        self._usage = get_dict(value, "usage") or self._usage
+        first = next(iter(get_list(value, "choices")), None)
+        return events + self._choice(first) if isinstance(first, dict) else events
 
     def _choice(self, choice: dict[str, Any]) -> list[TranscriptEvent]:
         whole = get_dict(choice, "message")
         delta = get_dict(choice, "delta") or whole
-        self._usage = get_dict(choice, "usage") or self._usage  # Moonshot's place for it
-        events = self._say(_thoughts(delta))
+        self._usage = get_dict(choice, "usage") or self._usage  # where Moonshot sends it
+        # Some servers send the same thought under two names.
+        thought = get_str(delta, *_THOUGHTS)
+        events = self._show([(Tag.THINK, thought)]) if thought else []
         for tag, text in _content(delta):
-            events += self._say(self._tags.feed(text) if tag is Tag.AI else [(tag, text)])
-        for call in get_list(delta, "tool_calls"):
-            name = get_str(get_dict(call, "function"), "name")
-            self._tools += [name] if name else []
-        finish = get_str(choice, "finish_reason")
-        self.finish = finish or self.finish or ("stop" if whole else None)
+            events += self._show(self._tags.feed(text) if tag is Tag.AI else [(tag, text)])
+        calls = (get_str(get_dict(call, "function"), "name") for call in get_list(delta, "tool_calls"))
+        self._tools += [name for name in calls if name]
+        self.finish = get_str(choice, "finish_reason") or self.finish or ("stop" if whole else None)
         return events
 
-    def _say(self, pieces: list[tuple[Tag, str]]) -> list[TranscriptEvent]:
+    def _show(self, pieces: list[tuple[Tag, str]]) -> list[TranscriptEvent]:
         events: list[TranscriptEvent] = []
         for tag, text in pieces:
             self.characters += len(text)
@@ -109,56 +102,47 @@ class Answer:
             events += other.flush() + here.feed(text)
         return events
 
-    def _verdict(self, broken: str | None) -> Failure | None:
+    def _verdict(self, broken: str | None, *, done: bool) -> Failure | None:
         match self.finish:
             case "content_filter":
-                return Failure("the provider's content filter ended the answer")
+                return Failure("the provider's content filter stopped the answer")
             case "error":
-                return Failure("the provider ended the answer with an error that it does not name")
+                return Failure("the provider stopped the answer with an unknown error")
             case str():
                 return None
-        if self.done and self._understood:
+        if done and self._understood:
             return None
         if self._understood or (broken and not self._garbage):
-            why = broken or "the server ended it without saying that it is complete"
-            return Failure(f"the answer was cut: {why}")
+            return Failure(f"the answer is incomplete: {broken or 'the server closed the connection early'}")
         if not self._garbage:
             return Failure("the server closed the connection without an answer")
-        return Failure(
-            "the server did not answer as an OpenAI-compatible endpoint does: "
-            + (broken or "is OPENAI_BASE_URL right? It usually ends in /v1")
-        )
+        hint = broken or "check OPENAI_BASE_URL, which usually ends in /v1"
+        return Failure(f"the server is not an OpenAI-compatible endpoint: {hint}")
 
-    def _remarks(self) -> list[TranscriptEvent]:
-        """What a good end should not hide."""
-        remarks = []
+    def _warnings(self) -> list[TranscriptEvent]:
+        """What the user should know although the answer is complete."""
+        warnings = []
         if self.finish == "length":
-            remarks.append("the answer ends where the model's limit of tokens was reached")
+            warnings.append("the answer was cut off at the model's token limit")
         if self._tools:
-            named = ", ".join(dict.fromkeys(self._tools))
-            remarks.append(f"the model asked for tools ({named}), and this agent has none")
-        return [meta.error(text, fatal=False) for text in remarks]
-
-
-def _thoughts(delta: dict[str, Any]) -> list[tuple[Tag, str]]:
-    """One of them: some servers send the same thought under two names."""
-    text = get_str(delta, *_THOUGHTS)
-    return [(Tag.THINK, text)] if text else []
+            names = ", ".join(dict.fromkeys(self._tools))
+            warnings.append(f"the model called tools ({names}), but this agent has none")
+        return [meta.error(text, fatal=False) for text in warnings]
 
 
 def _content(delta: dict[str, Any]) -> list[tuple[Tag, str]]:
-    """Mostly a string; a list of parts, of which some are thoughts; or why the model will not answer."""
-    content = delta.get("content")
-    if isinstance(content, list):
-        return [piece for part in content if isinstance(part, dict) for piece in _part(part)]
-    text = content if isinstance(content, str) and content else get_str(delta, "refusal")
+    """The content is a string or a list of parts, some of them thoughts. A refusal has a field of its own."""
+    parts = get_list(delta, "content")
+    if parts:
+        return [piece for part in parts for piece in _part(part)]
+    text = get_str(delta, "content", "refusal")
     return [(Tag.AI, text)] if text else []
 
 
-def _part(part: dict[str, Any]) -> list[tuple[Tag, str]]:
-    inner = get_list(part, "thinking")
-    if inner:  # Mistral's
-        return [(Tag.THINK, text) for p in inner if (text := get_str(p, "text"))]
+def _part(part: Any) -> list[tuple[Tag, str]]:
+    thoughts = get_list(part, "thinking")  # Mistral
+    if thoughts:
+        return [(Tag.THINK, text) for one in thoughts if (text := get_str(one, "text"))]
     text = get_str(part, "text")
     return [(Tag.AI, text)] if text else []
 

@@ -1,85 +1,88 @@
-"""One POST, by the standard library: straight or through the proxy that the environment names."""
+"""One POST request with the standard library: direct, or through the proxy that the environment names."""
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
 import socket
 import ssl
-from typing import TYPE_CHECKING, Self
-from urllib.parse import SplitResult, unquote, urlsplit
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from ralph import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from types import TracebackType
+    from urllib.parse import SplitResult
 
     from ralph.agents.openai_http.endpoint import Endpoint
 
 _CONNECT_TIMEOUT = 30.0
-#: For what is only waited for out of politeness: the body of an error, the usage behind the last word.
-SOON = 10.0
+#: For data that is useful but not needed: the body of an error, and the usage after the end of the text.
+_END_TIMEOUT = 10.0
+_HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "text/event-stream, application/json",
+    "User-Agent": f"ralph/{__version__}",
+    "Connection": "close",
+}
 _CHUNK = 1 << 16
-_ERROR_BODY = 1 << 20
+_MOST_ERROR_BYTES = 1 << 20
 
 
 class ConnectionFailedError(Exception):
-    """There is no answer, or no more of it; the message says why."""
+    """There is no answer, or it ended early. The message says why."""
 
 
 class Exchange:
-    """A connection for one question, to be used in a `with`."""
+    """A connection for one request. Close it afterwards."""
 
-    def __init__(self, endpoint: Endpoint, environ: Mapping[str, str]) -> None:
+    def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._proxy = proxy_for(endpoint, environ)
-        self._connection = self._make()
+        self._connection = _connection(endpoint)
         self._socket: socket.socket | None = None
         self._response: http.client.HTTPResponse | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         if self._response is not None:
             self._response.close()
         self._connection.close()
 
     def ask(self, body: bytes) -> tuple[int, Mapping[str, str]]:
-        """The status and the headers (their names in small letters). Waits for them as long as it takes."""
-        target, headers = self._endpoint.target, self._headers()
-        if self._proxy is not None and not self._endpoint.tls:
-            target = f"http://{self._endpoint.host}:{self._endpoint.port}{target}"
-            headers |= _proxy_login(self._proxy)
+        """Send the request. Return the status and the headers, with lowercase names. Waits as long as it takes."""
+        endpoint, shown = self._endpoint, self._endpoint.shown
+        target, headers = endpoint.target, dict(_HEADERS)
+        if endpoint.key is not None:
+            headers["Authorization"] = f"Bearer {endpoint.key}"
+        if endpoint.proxy and not endpoint.tls:
+            target = f"http://{endpoint.host}:{endpoint.port}{target}"
+            headers |= _proxy_login(endpoint.proxy)
         try:
             self._connection.connect()
         except OSError as error:
-            raise ConnectionFailedError(self._why_not(error)) from None
+            raise ConnectionFailedError(self._connect_error(error)) from None
         except (ValueError, http.client.HTTPException) as error:
-            raise ConnectionFailedError(f"{self._endpoint.shown} cannot be asked: {error}") from None
+            raise ConnectionFailedError(f"cannot connect to {shown}: {error}") from None
         self._socket = self._connection.sock
-        self._socket.settimeout(None)  # from here on ralph's own deadlines count
+        self._socket.settimeout(None)  # from here on, ralph's own timeouts apply
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         try:
-            try:
+            # A server may refuse before it has read the whole request: read its answer in any case.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 self._connection.request("POST", target, body, headers)
-            except (BrokenPipeError, ConnectionResetError):
-                pass  # it may have refused before it had read everything: hear what it says
             self._response = self._connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
-            raise ConnectionFailedError(f"{self._endpoint.shown} gave no answer: {_reason(error)}") from None
+            raise ConnectionFailedError(f"no answer from {shown}: {_reason(error)}") from None
         return self._response.status, {name.lower(): value for name, value in self._response.getheaders()}
 
     def chunks(self) -> Iterator[bytes]:
-        """The body as it comes."""
+        """Yield the body as it arrives."""
         response = self._response
         assert response is not None
         left = None if response.chunked else response.length
         try:
-            # Counted here: `read1` of Python 3.11 does not stop at the length that was announced.
+            # Count the bytes here: in Python 3.11, `read1` does not stop at the announced length.
             while left is None or left > 0:
                 chunk = response.read1(_CHUNK if left is None else min(left, _CHUNK))
                 if not chunk:
@@ -89,89 +92,58 @@ class Exchange:
         except (OSError, http.client.HTTPException) as error:
             raise ConnectionFailedError(_reason(error)) from None
         if left:
-            raise ConnectionFailedError("the connection was closed in the middle of it")
+            raise ConnectionFailedError("the connection was closed early")
 
     def error_body(self) -> bytes:
-        """As much of it as comes soon."""
-        self.hurry()
+        """Return as much of the body of an error as arrives soon."""
+        self.expect_end()
         body = b""
-        try:
+        with contextlib.suppress(ConnectionFailedError):  # the status alone is enough
             for chunk in self.chunks():
                 body += chunk
-                if len(body) > _ERROR_BODY:
+                if len(body) > _MOST_ERROR_BYTES:
                     break
-        except ConnectionFailedError:
-            pass  # the status alone says enough
         return body
 
-    def hurry(self) -> None:
-        """What comes now must come soon."""
+    def expect_end(self) -> None:
+        """Wait only a short time for further data."""
         if self._socket is not None:
-            self._socket.settimeout(SOON)
+            self._socket.settimeout(_END_TIMEOUT)
 
-    def _headers(self) -> dict[str, str]:
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "text/event-stream, application/json",
-            "User-Agent": f"ralph/{__version__}",
-            "Connection": "close",
-        }
-        if self._endpoint.key is not None:
-            headers["Authorization"] = f"Bearer {self._endpoint.key}"
-        return headers
-
-    def _make(self) -> http.client.HTTPConnection:
-        endpoint, proxy = self._endpoint, self._proxy
-        try:
-            host, port = (proxy.hostname or "", proxy.port or 80) if proxy else (endpoint.host, endpoint.port)
-            if not endpoint.tls:
-                return http.client.HTTPConnection(host, port, timeout=_CONNECT_TIMEOUT)
-            context = ssl.create_default_context()
-            connection = http.client.HTTPSConnection(host, port, timeout=_CONNECT_TIMEOUT, context=context)
-            if proxy is not None:
-                connection.set_tunnel(endpoint.host, endpoint.port, _proxy_login(proxy))
-        except (ValueError, http.client.HTTPException) as error:
-            raise ConnectionFailedError(f"{endpoint.shown} cannot be asked: {error}") from None
-        return connection
-
-    def _why_not(self, error: OSError) -> str:
+    def _connect_error(self, error: OSError) -> str:
         shown, host = self._endpoint.shown, self._endpoint.host
-        if self._proxy is not None:
-            shown, host = f"{shown} (by the proxy {self._proxy.hostname})", self._proxy.hostname or ""
+        if self._endpoint.proxy is not None:
+            host = self._endpoint.proxy.hostname or ""
+            shown = f"{shown} (through the proxy {host})"
         match error:
             case ssl.SSLCertVerificationError():
                 return f"{shown} cannot be trusted: {error.verify_message}"
             case ssl.SSLError():
-                return f"{shown} does not speak TLS as it should: {error.reason or error}"
+                return f"no valid TLS connection to {shown}: {error.reason or error}"
             case socket.gaierror():
-                return f"{shown} cannot be reached: the name {host} is not known"
+                reason = f"the host {host} is unknown"
             case ConnectionRefusedError():
-                return f"{shown} cannot be reached: connection refused; is the server running?"
+                reason = "connection refused; is the server running?"
             case TimeoutError():
-                return f"{shown} cannot be reached: no connection within {_CONNECT_TIMEOUT:.0f} s"
+                reason = f"no connection within {_CONNECT_TIMEOUT:.0f} s"
             case _:
-                return f"{shown} cannot be reached: {error.strerror or error}"
+                reason = error.strerror or str(error)
+        return f"cannot connect to {shown}: {reason}"
 
 
-def proxy_for(endpoint: Endpoint, environ: Mapping[str, str]) -> SplitResult | None:
-    """`HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, in small letters too; never for a server on this machine."""
-    name = "https_proxy" if endpoint.tls else "http_proxy"
-    given = (environ.get(name) or environ.get(name.upper()) or "").strip()
-    if not given or endpoint.local or _bypassed(endpoint.host, environ.get("no_proxy") or environ.get("NO_PROXY", "")):
-        return None
+def _connection(endpoint: Endpoint) -> http.client.HTTPConnection:
+    proxy = endpoint.proxy
     try:
-        proxy = urlsplit(given if "://" in given else f"http://{given}")
-        usable = proxy.scheme == "http" and proxy.hostname and proxy.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise ConnectionFailedError(f"{name.upper()} must be like http://host:port: no other kind of proxy is known")
-    return proxy
-
-
-def _bypassed(host: str, listed: str) -> bool:
-    names = [name.strip().lstrip("*").lstrip(".").lower() for name in listed.split(",") if name.strip()]
-    return any(not name or host == name or host.endswith("." + name) for name in names)
+        host, port = (proxy.hostname or "", proxy.port or 80) if proxy else (endpoint.host, endpoint.port)
+        if not endpoint.tls:
+            return http.client.HTTPConnection(host, port, timeout=_CONNECT_TIMEOUT)
+        context = ssl.create_default_context()
+        connection = http.client.HTTPSConnection(host, port, timeout=_CONNECT_TIMEOUT, context=context)
+        if proxy is not None:
+            connection.set_tunnel(endpoint.host, endpoint.port, _proxy_login(proxy))
+    except (ValueError, http.client.HTTPException) as error:
+        raise ConnectionFailedError(f"cannot connect to {endpoint.shown}: {error}") from None
+    return connection
 
 
 def _proxy_login(proxy: SplitResult) -> dict[str, str]:
@@ -184,13 +156,13 @@ def _proxy_login(proxy: SplitResult) -> dict[str, str]:
 def _reason(error: Exception) -> str:
     match error:
         case http.client.RemoteDisconnected():
-            return "it closed the connection"
+            return "the server closed the connection"
         case http.client.IncompleteRead():
-            return "the connection was closed in the middle of it"
+            return "the connection was closed early"
         case http.client.HTTPException():
-            return f"it does not speak HTTP as it should ({type(error).__name__})"
+            return f"the server does not speak valid HTTP ({type(error).__name__})"
         case TimeoutError():
-            return f"nothing came for {SOON:.0f} s"
+            return f"nothing came for {_END_TIMEOUT:.0f} s"
         case OSError():
             return (error.strerror or str(error)).lower()
         case _:

@@ -1,4 +1,4 @@
-"""How servers refuse, and what that means for a loop. Pure: what was answered in, a failure out."""
+"""Turns a server's refusal into a failure that a loop can act on. Pure: no connection."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import msgspec
 from ralph.transcripts import meta
 from ralph.transcripts.classify import classify, retry_after
 from ralph.transcripts.events import decode_json
+from ralph.transcripts.json_lines import get_dict, get_str
 from ralph.transcripts.meta import ErrorClass
 
 if TYPE_CHECKING:
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
 
 _LONGEST = 2000
-#: Shorter ones are made up for local servers, and no secrets.
+#: Shorter keys are placeholders for local servers, not secrets.
 _SHORTEST_KEY = 8
-#: 2001 in seconds; a bigger number than the second is in milliseconds
+#: A reset time below the first number is not a date; above the second one it is in milliseconds.
 _EPOCH, _MILLISECONDS = 1e9, 1e12
 
 
 class Failure(msgspec.Struct, frozen=True):
     message: str
     error_class: ErrorClass = ErrorClass.FAILED
-    #: seconds from now, or since the epoch
+    #: in seconds from now, and since the epoch
     retry_after: float | None = None
     resets_at: float | None = None
 
@@ -44,88 +45,83 @@ class Failure(msgspec.Struct, frozen=True):
         ]
 
     def without(self, key: str | None) -> Failure:
-        """A server may quote the key it does not like; the journal must not."""
+        """Mask the key. A server may quote it, and it must not get into the journal."""
         if key is None or len(key) < _SHORTEST_KEY or key not in self.message:
             return self
         return msgspec.structs.replace(self, message=self.message.replace(key, "[key]"))
 
 
-class _Reported(msgspec.Struct, frozen=True):
-    """A server's own words about an error."""
+class _Report(msgspec.Struct, frozen=True):
+    """An error as the server describes it."""
 
     message: str
-    #: its type and code, which are words too
-    names: str = ""
+    #: the message with the error's type and code, to classify it
+    words: str
     status: int | None = None
     headers: dict[str, Any] = {}
 
-    @property
-    def words(self) -> str:
-        return f"{self.message} {self.names}"
-
 
 def refused(status: int, headers: Mapping[str, str], body: bytes, shown: str, *, with_key: bool) -> Failure:
-    """An HTTP status that is no success."""
+    """The failure behind an HTTP status other than 2xx."""
     if 300 <= status < 400:
         target = headers.get("location", "elsewhere")
-        return Failure(f"{shown} redirects to {target}: set OPENAI_BASE_URL to where it leads")
+        return Failure(f"{shown} redirects to {target}: set OPENAI_BASE_URL to the new address")
     text = body.decode("utf-8", "replace").strip()
-    reported = _read(_decoded(text), alone=True)
-    message = reported.message if reported else _plain(text)
-    words = reported.words if reported else message
-    kind = classify(words, status)
-    said = f"{shown} answered {status}" + (f": {message}" if message else "")
+    try:
+        structured = _read(decode_json(text), is_error=True)
+    except (ValueError, RecursionError):
+        structured = None
+    plain = _first_line(text)
+    report = structured or _Report(plain, plain)
+    kind = classify(report.words, status)
+    message = f"{shown} answered {status}" + (f": {report.message}" if report.message else "")
     if kind is ErrorClass.AUTH and not with_key:
-        said += " (no key was sent: set OPENAI_API_KEY, or OPENROUTER_API_KEY for OpenRouter)"
-    if status in (404, 405) and reported is None:
-        said += " (is OPENAI_BASE_URL right? It usually ends in /v1)"
-    more = reported.headers if reported else {}
-    return Failure(said, kind, _wait(headers, words), _reset(headers, more))
+        message += " (no key was sent: set OPENAI_API_KEY, or OPENROUTER_API_KEY for OpenRouter)"
+    if status in (404, 405) and structured is None:
+        message += " (check OPENAI_BASE_URL, which usually ends in /v1)"
+    return Failure(message, kind, _wait(headers, report.words), _reset_time(headers, report.headers))
 
 
 def reported_in(value: dict[str, Any]) -> Failure | None:
-    """An error in place of an answer or in the middle of one, where the HTTP status was a success."""
-    found = _read(value, alone=False)
-    if found is None:
+    """The failure in a chunk of an answer whose HTTP status was 200."""
+    report = _read(value, is_error=False)
+    if report is None:
         return None
-    kind = classify(found.words, found.status)
-    return Failure(
-        f"the server reports an error: {found.message}", kind, _wait({}, found.words), _reset({}, found.headers)
-    )
+    message = f"the server reports an error: {report.message}"
+    kind = classify(report.words, report.status)
+    return Failure(message, kind, _wait({}, report.words), _reset_time(report.headers))
 
 
-def _read(value: Any, *, alone: bool) -> _Reported | None:
-    """`alone`: the value is known to tell of an error, whatever its form."""
+def _read(value: Any, *, is_error: bool) -> _Report | None:
+    """Find the report in a JSON value. `is_error` says that the value is known to be one, whatever its form."""
     match value:
         case {"error": dict() as error} if error:
             return _from_fields(error)
         case {"error": str() as message} if message:
-            return _Reported(message[:_LONGEST])
+            return _Report(message[:_LONGEST], message[:_LONGEST])
         case {"object": "error"}:
             return _from_fields(value)
-        case {"detail": detail} if alone and detail:
-            return _Reported(_text(detail))
-        case {"message": message} if alone and message:
+        case {"detail": detail} if is_error and detail:
+            return _Report(_text(detail), _text(detail))
+        case {"message": message} if is_error and message:
             return _from_fields(value)
         case [first, *_]:
-            return _read(first, alone=alone)
+            return _read(first, is_error=is_error)
         case _:
             return None
 
 
-def _from_fields(error: dict[str, Any]) -> _Reported:
-    metadata = error.get("metadata")
-    details: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
+def _from_fields(error: dict[str, Any]) -> _Report:
+    metadata = get_dict(error, "metadata")
     message = _text(error.get("message") or error.get("code") or error)
-    raw = details.get("raw")  # what the provider behind OpenRouter said
-    if isinstance(raw, str) and raw.strip() and raw not in message:
-        message = f"{message} ({raw.strip()[:500]})"
-    headers = details.get("headers")
-    return _Reported(
+    raw = (get_str(metadata, "raw") or "").strip()  # the words of the provider behind OpenRouter
+    if raw and raw not in message:
+        message = f"{message} ({raw[:500]})"
+    return _Report(
         message,
-        " ".join(str(error[name]) for name in ("type", "code", "status") if isinstance(error.get(name), str)),
+        " ".join([message, *(error[name] for name in ("type", "code", "status") if get_str(error, name))]),
         _status(error.get("code")) or _status(error.get("status")),
-        {str(k).lower(): v for k, v in headers.items()} if isinstance(headers, dict) else {},
+        {name.lower(): value for name, value in get_dict(metadata, "headers").items()},
     )
 
 
@@ -139,15 +135,8 @@ def _text(value: Any) -> str:
     return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))[:_LONGEST]
 
 
-def _decoded(text: str) -> Any:
-    try:
-        return decode_json(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _plain(text: str) -> str:
-    """What is no JSON: its first line, unless it is a web page."""
+def _first_line(text: str) -> str:
+    """The first line of plain text, or nothing if it is a web page."""
     return "" if text.startswith("<") else text.partition("\n")[0][:300]
 
 
@@ -155,22 +144,20 @@ def _wait(headers: Mapping[str, str], words: str) -> float | None:
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    given = headers.get("retry-after")
+    given = headers.get("retry-after", "")
     seconds = _number(given)
     if seconds is not None:
         return seconds
-    if given:
-        try:
-            date = parsedate_to_datetime(given)
-        except ValueError:
-            return retry_after(words)
-        at = date if date.tzinfo else date.replace(tzinfo=UTC)
-        return max(0.0, (at - datetime.now(UTC)).total_seconds())
-    return retry_after(words)
+    try:
+        date = parsedate_to_datetime(given)
+    except ValueError:
+        return retry_after(words)
+    at = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return max(0.0, (at - datetime.now(UTC)).total_seconds())
 
 
-def _reset(*sources: Mapping[str, Any]) -> float | None:
-    """`X-RateLimit-Reset`, where it is a moment: OpenRouter gives milliseconds since the epoch, others seconds."""
+def _reset_time(*sources: Mapping[str, Any]) -> float | None:
+    """`X-RateLimit-Reset` if it is a date: OpenRouter sends milliseconds since the epoch, others seconds."""
     for source in sources:
         at = _number(source.get("x-ratelimit-reset"))
         if at is not None and at > _EPOCH:

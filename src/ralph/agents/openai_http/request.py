@@ -1,4 +1,4 @@
-"""What is asked, and how to ask for less when a server does not know the rest."""
+"""The request, and simpler forms of it for servers that do not support everything."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import msgspec
 
 
 class Form(Enum):
-    """The best first."""
+    """How to ask for the answer, best form first. The values complete "asking for the answer …"."""
 
-    STREAM_WITH_USAGE = "with usage"
-    STREAM = "streamed"
+    STREAM_WITH_USAGE = "as a stream with usage"
+    STREAM = "as a stream"
     WHOLE = "in one piece"
 
 
 def body(model: str, prompt: str, form: Form) -> bytes:
-    asked: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": prompt}]}
+    request: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": prompt}]}
     if form is not Form.WHOLE:
-        asked["stream"] = True
+        request["stream"] = True
     if form is Form.STREAM_WITH_USAGE:
-        asked["stream_options"] = {"include_usage": True}
-    return msgspec.json.encode(asked)
+        request["stream_options"] = {"include_usage": True}
+    return msgspec.json.encode(request)
 
 
-def weaker(form: Form, status: int, answer: bytes) -> Form | None:
-    """What to ask instead, if it was the form that a server refused: not every one knows `stream_options`."""
+def simpler(form: Form, status: int, answer: bytes) -> Form | None:
+    """Return the form to try next if the server rejected this one: not every server knows `stream_options`."""
     if status not in (400, 404, 405, 422, 501):
         return None
     words = answer.lower()

@@ -1,4 +1,4 @@
-"""Thoughts that a server leaves within the words: `<think>…</think>` at the beginning of the answer."""
+"""Finds thoughts that a server leaves in the text: `<think>…</think>` at the start of the answer."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _OPEN, _CLOSE = "<think>", "</think>"
 
 
 class ThinkTags:
-    """Splits fragments of content. Local servers without a parser for the model at hand pass the tags through."""
+    """Splits fragments of text. Local servers pass the tags through if they have no parser for the model."""
 
     def __init__(self) -> None:
         self._held = ""
-        #: None until the beginning has told
+        #: None until enough of the answer has come to know
         self._thinking: bool | None = None
 
     def feed(self, fragment: str) -> list[tuple[Tag, str]]:
@@ -21,19 +21,17 @@ class ThinkTags:
         self._held += fragment
         if self._thinking is None:
             start = self._held.lstrip()
-            if not start.startswith(_OPEN):
-                if _OPEN.startswith(start):
-                    return []  # it may still become one
-                self._thinking = False
+            if len(start) < len(_OPEN) and _OPEN.startswith(start):
+                return []  # it may still become the tag
+            self._thinking = start.startswith(_OPEN)
+            if not self._thinking:
                 return self._take(Tag.AI, len(self._held))
-            self._thinking = True
-            self._held = start[len(_OPEN) :].removeprefix("\n")
+            self._held = start.removeprefix(_OPEN).removeprefix("\n")
         thought, closed, rest = self._held.partition(_CLOSE)
         if closed:
-            self._thinking = False
-            self._held = ""
+            self._thinking, self._held = False, ""
             return [(tag, text) for tag, text in ((Tag.THINK, thought), (Tag.AI, rest.lstrip("\n"))) if text]
-        # The tag may be torn over two fragments: its possible beginning is held back.
+        # The closing tag may be split over two fragments, so hold back what may be its start.
         keep = next((n for n in range(len(_CLOSE) - 1, 0, -1) if self._held.endswith(_CLOSE[:n])), 0)
         return self._take(Tag.THINK, len(self._held) - keep)
 

@@ -65,7 +65,8 @@ def text_of(content: Any) -> str:
             text = get_str(content, "text", "content", "output")
             if text is None and isinstance(content.get("content"), list):
                 return text_of(content["content"])
-            if text is None and content.get("type") not in (None, "text"):
-                return f"[{content['type']}]"
+            kind = get_str(content, "type")
+            if text is None and kind not in (None, "text"):
+                return f"[{kind}]"
             return text or ""
     return ""
