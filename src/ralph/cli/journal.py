@@ -20,7 +20,8 @@ from ralph.system.files import open_regular
 from ralph.transcripts.events import encode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from ralph.journal.layout import RunPaths
     from ralph.transcripts.events import TranscriptEvent
@@ -122,19 +123,23 @@ def show_command(
 
 
 def _show_raw(paths: RunPaths, iteration: int | None, name: str) -> None:
-    import shutil
-
     folders = sorted((paths.root / "iterations").glob("[0-9]*"))
-    chosen = [paths.iteration(iteration)] if iteration is not None else folders
-    for folder in chosen:
-        try:
-            with open_regular(folder / name) as file:
-                shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
-        except FileNotFoundError:
-            continue  # killed before it was made: there is nothing to show
-        except OSError as error:
-            raise UsageError(f"{folder / name} cannot be read: {error.strerror}") from None
+    for folder in [paths.iteration(iteration)] if iteration is not None else folders:
+        for block in _blocks(folder / name):
+            sys.stdout.buffer.write(block)
     sys.stdout.flush()
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """The content of a file, or nothing if the run was killed before it made the file."""
+    try:
+        with open_regular(path) as file:
+            while block := file.read(1 << 20):
+                yield block
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
 
 
 @click.command("tail", context_settings=_HELP)
