@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import ssl
 import subprocess
 from typing import TYPE_CHECKING
@@ -28,8 +27,6 @@ ANSWER = [head(), delta(content="words"), delta("stop"), DONE]
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
     """For localhost and model.invalid, signed by itself; the key is in the same file."""
-    if shutil.which("openssl") is None:
-        pytest.skip("needs openssl to make a certificate")
     made = tmp_path / "both.pem"
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem "
     command += "-days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost,DNS:model.invalid"
@@ -44,6 +41,7 @@ def tls(certificate: Path) -> Callable[[socket.socket], socket.socket]:
     return lambda connection: context.wrap_socket(connection, server_side=True)
 
 
+@pytest.mark.needs("openssl")
 def test_tls_with_a_certificate_that_is_trusted_and_without(serve: Serve, certificate: Path) -> None:
     server = serve(ANSWER, wrap=tls(certificate))
     url = f"https://localhost:{server.port}/v1"
@@ -69,6 +67,7 @@ def test_a_proxy_for_http(serve: Serve) -> None:
     assert question.headers["proxy-authorization"] == "Basic bWU6aXQncw=="
 
 
+@pytest.mark.needs("openssl")
 def test_a_proxy_for_https(serve: Serve, certificate: Path) -> None:
     asked = []
 
