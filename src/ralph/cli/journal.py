@@ -1,4 +1,4 @@
-"""`ralph runs`, `ralph show`, `ralph tail`: what happened."""
+"""`ralph runs`, `ralph show`, `ralph tail`: show what happened."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _BATCH = 500
-_cwd = click.option("--cwd", envvar="RALPH_CWD", metavar="DIR", help="Where the run was, if it was not here.")
+_cwd = click.option("--cwd", envvar="RALPH_CWD", metavar="DIR", help="The directory of the run, if it is not this one.")
 
 
 @click.command("runs", context_settings=_HELP)
-@click.option("--json", "as_json", is_flag=True, help="One run a line, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one run per line.")
 @_cwd
 def runs_command(as_json: bool, cwd: str | None) -> None:
     """List the runs of this directory, oldest first."""
@@ -54,7 +54,7 @@ def runs_command(as_json: bool, cwd: str | None) -> None:
 
 
 def _seconds(value: object) -> float | None:
-    """A journal may be anybody's: what should be a number need not be one."""
+    """None if it is not a duration: a journal may come from anywhere."""
     number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15
     return float(value) if number else None  # type: ignore[arg-type]
 
@@ -87,21 +87,21 @@ def _summary(paths: RunPaths) -> dict[str, Any]:
 
 
 def _since(started: object) -> float:
-    """0 if the clock was set back meanwhile."""
+    """0 if the clock was set back since then."""
     return max(0.0, time.time() - started) if isinstance(started, int | float) else 0.0
 
 
 @click.command("show", context_settings=_HELP)
 @click.argument("run", required=False)
-@click.option("--iteration", "-n", type=int, metavar="N", help="Only this iteration.")
-@click.option("--raw", is_flag=True, help="What the agent printed on stdout, byte for byte.")
-@click.option("--stderr", "raw_stderr", is_flag=True, help="With --raw: its stderr instead.")
-@click.option("--json", "as_json", is_flag=True, help="The events, one a line.")
+@click.option("--iteration", "-n", type=int, metavar="N", help="Show only this iteration.")
+@click.option("--raw", is_flag=True, help="Print the agent's stdout, byte for byte.")
+@click.option("--stderr", "raw_stderr", is_flag=True, help="With --raw: print its stderr instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON, one per line.")
 @_cwd
 def show_command(
     run: str | None, iteration: int | None, raw: bool, raw_stderr: bool, as_json: bool, cwd: str | None
 ) -> None:
-    """Show a run as the screen showed it: the newest, or RUN (its id or the beginning of it)."""
+    """Show a run as the screen showed it: the newest, or RUN (its ID or the first characters of it)."""
     if raw and as_json:
         raise UsageError("--raw and --json cannot be given together")
     state = reader.find_state(working_directory(cwd))
@@ -115,9 +115,9 @@ def show_command(
     _Player(as_json=as_json, masked=_is_masked(paths), iteration=iteration).play(reader.records(paths))
     if not as_json and reader.run_end(paths) is None:
         echo(
-            "(this run is going on)"
+            "(this run is still running)"
             if is_alive(paths)
-            else f"(this run was cut short: it has no summary; `ralph run --resume {paths.run_id}` goes on with it)",
+            else f"(this run was cut short: it has no summary; `ralph run --resume {paths.run_id}` resumes it)",
             err=True,
         )
 
@@ -144,7 +144,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 @click.command("tail", context_settings=_HELP)
 @click.argument("run", required=False)
-@click.option("-f", "--follow", is_flag=True, help="Go on showing what comes, until the run ends.")
+@click.option("-f", "--follow", is_flag=True, help="Keep showing new events until the run ends.")
 @click.option(
     "-n",
     "--lines",
@@ -152,9 +152,9 @@ def _blocks(path: Path) -> Iterator[bytes]:
     type=click.IntRange(min=0),
     default=20,
     show_default=True,
-    help="How many events to begin with.",
+    help="How many events to show first.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The events, one a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print the events as JSON, one per line.")
 @_cwd
 def tail_command(run: str | None, follow: bool, count: int, as_json: bool, cwd: str | None) -> None:
     """Show the end of a run: the newest, or RUN."""
@@ -173,7 +173,7 @@ def tail_command(run: str | None, follow: bool, count: int, as_json: bool, cwd: 
         if batch:
             player.play(batch)
         elif not is_alive(paths):
-            player.play(follower.read())  # what came between our last look and its end
+            player.play(follower.read())  # written between our last look and its end
             if not follower.ended:
                 echo("(the run was cut short: it has no summary)", err=True)
             return
@@ -182,7 +182,7 @@ def tail_command(run: str | None, follow: bool, count: int, as_json: bool, cwd: 
 
 
 class _Player:
-    """Shows records: as on the screen, or as JSON lines."""
+    """Shows records as the screen showed them, or as JSON lines."""
 
     def __init__(self, *, as_json: bool, masked: bool, iteration: int | None = None) -> None:
         from ralph.masking.events import EventMasker
@@ -190,7 +190,7 @@ class _Player:
         from ralph.ui.screen import create
 
         self._iteration = iteration
-        # Again, for runs of other versions and keys that have become known since; not if the run was to show them.
+        # Masks again: other versions of ralph masked less, and new keys may be known. Not if the run was not to mask.
         self._masked = EventMasker(for_environment() if masked else Masker(on=False))
         self._screen = create(Ui.JSON if as_json else Ui.AUTO)
 
@@ -215,7 +215,7 @@ class _Player:
 
 
 def _stamped(record: reader.Record, event: TranscriptEvent) -> bytes:
-    """The record's line with another event in it."""
+    """The record's line with a different event in it."""
     if event is record.event:
         return record.line + b"\n"
     stamp = record.line[: record.line.index(b'"type":')]
