@@ -8,6 +8,8 @@ import sys
 
 import click
 
+from ralph import __version__
+
 #: name, module, what it does in one line
 _COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run_command", "Run an agent in a loop until the work is done."),
@@ -59,7 +61,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(None, "-V", "--version", message="ralph %(version)s", package_name="ralph-loop")
+@click.version_option(__version__, "-V", "--version", message="ralph %(version)s")
 def ralph() -> None:
     """Run any coding agent in a loop, with a fresh context each time, until the job is really done.
 
