@@ -136,7 +136,7 @@ def test_a_run_that_is_going_on_can_be_read(ralph: Ralph, repo: Path, going: sub
     assert "running" in ralph("runs").stdout
     shown = ralph("show")
     assert "started" in shown.stdout
-    assert "going on" in shown.stderr
+    assert "still running" in shown.stderr
     assert ralph("show", "--raw").stdout == "started\n"
 
 
