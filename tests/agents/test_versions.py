@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ralph.agents.versions import Standing, below, in_range, standing
+from ralph.agents.versions import VersionStatus, below, in_range, version_status
 
 
 @pytest.mark.parametrize(
@@ -25,25 +25,25 @@ def test_ranges(version: str, expression: str, holds: bool) -> None:
 @pytest.mark.parametrize(
     ("version", "expected"),
     [
-        ("2.1.0", Standing.TESTED),
-        ("2.1.99", Standing.TESTED),
-        ("2.1", Standing.TESTED),
-        ("4", Standing.TESTED),
-        ("2.0.9", Standing.OLDER),
-        ("2.10.0", Standing.BETWEEN),
-        ("4.1", Standing.NEWER),
-        ("1.4", Standing.TOO_OLD),
-        ("1.5", Standing.OLDER),
-        (None, Standing.UNKNOWN),
-        ("nightly", Standing.UNKNOWN),
+        ("2.1.0", VersionStatus.TESTED),
+        ("2.1.99", VersionStatus.TESTED),
+        ("2.1", VersionStatus.TESTED),
+        ("4", VersionStatus.TESTED),
+        ("2.0.9", VersionStatus.OLDER),
+        ("2.10.0", VersionStatus.BETWEEN),
+        ("4.1", VersionStatus.NEWER),
+        ("1.4", VersionStatus.TOO_OLD),
+        ("1.5", VersionStatus.OLDER),
+        (None, VersionStatus.UNKNOWN),
+        ("nightly", VersionStatus.UNKNOWN),
     ],
 )
-def test_standing(version: str | None, expected: Standing) -> None:
-    assert standing(version, ("2.1.7", "4.0.1"), "1.5") is expected
+def test_standing(version: str | None, expected: VersionStatus) -> None:
+    assert version_status(version, ("2.1.7", "4.0.1"), "1.5") is expected
 
 
 def test_nothing_tested_is_nothing_known() -> None:
-    assert standing("1.0", ()) is Standing.UNKNOWN
+    assert version_status("1.0", ()) is VersionStatus.UNKNOWN
 
 
 def test_without_a_minimum_nothing_is_below() -> None:

@@ -92,7 +92,7 @@ def test_the_argv_is_the_one_of_a_run(ralph: Ralph, tools: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "standing", "shown"),
+    ("version", "version_status", "shown"),
     [
         ("0.166.9", "tested", "0.166.9, tested"),
         ("0.999.0", "newer", "newer than those tested (0.50.0 … 0.166.0)"),
@@ -101,10 +101,10 @@ def test_the_argv_is_the_one_of_a_run(ralph: Ralph, tools: Path) -> None:
     ],
 )
 def test_a_version_is_compared_with_those_tested(
-    ralph: Ralph, tools: Path, version: str, standing: str, shown: str
+    ralph: Ralph, tools: Path, version: str, version_status: str, shown: str
 ) -> None:
     install(tools, "codex", f"codex-cli {version}")
-    assert agent(report(ralph("doctor", "--json")), "codex")["standing"] == standing
+    assert agent(report(ralph("doctor", "--json")), "codex")["version_status"] == version_status
     done = ralph("doctor")
     assert shown in done.stdout
     assert done.returncode == 0

@@ -54,7 +54,7 @@ def test_the_agents_own_words_complete(name: str) -> None:
 )  # fmt: skip
 def test_words_of_others_taken_for_the_agents_are_found(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Mistaken, "kind", kind, raising=False)
-    monkeypatch.setattr(ralph.loop.replay, "SafeAdapter", Mistaken)
+    monkeypatch.setattr(ralph.judging.replay, "SafeAdapter", Mistaken)
     with pytest.raises(ViolationError, match="not its own words"):
         _search(name, random.Random(1))
 

@@ -192,7 +192,7 @@ def test_stop_is_about_limits_of_the_account_and_not_about_a_busy_provider() -> 
 
 
 def test_another_agent_takes_over_without_a_wait() -> None:
-    found = limited(limit(1e9, relief="codex", next_at=NOW), on_limit=OnLimit.FALLBACK)
+    found = limited(limit(1e9, fallback="codex", next_at=NOW), on_limit=OnLimit.FALLBACK)
     assert (found.end, found.wait) == (None, None)
     assert "codex takes over" in found.reason
 

@@ -17,6 +17,7 @@ from ralph.loop.limits import Limits
 from ralph.loop.record import Recorder, from_terminal
 from ralph.transcripts import meta
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent, encode
+from ralph.transcripts.safe import SafeAdapter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +28,9 @@ class Recording:
         self.events: list[TranscriptEvent] = []
         self.out, self.err = folder / "out", folder / "err"
         raw = (Appender(self.out), Appender(self.err))
-        self.recorder = Recorder(registry.create(transcript), Observation(Markers()), raw, self.events.extend, pty=pty)
+        self.recorder = Recorder(
+            SafeAdapter(registry.create(transcript)), Observation(Markers()), raw, self.events.extend, pty=pty
+        )
 
 
 def test_bytes_are_on_disk_before_they_are_parsed(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_the_calls_of_an_hour_are_kept(run: Run) -> None:
 
 
 @pytest.fixture
-def crew(tmp_path_factory: pytest.TempPathFactory, repo: Path, mark: str) -> Callable[..., Ran]:
+def turns(tmp_path_factory: pytest.TempPathFactory, repo: Path, mark: str) -> Callable[..., Ran]:
     """Two agents with a file each, `one` and `two`, that run the given scripts."""
     programs = tmp_path_factory.mktemp("programs")
     folder = Path(os.environ["HOME"]) / ".config" / "ralph" / "agents"
@@ -189,8 +189,8 @@ def agents_of(ran: Ran) -> list[str]:
     return [m["agent"] for m in ran.metas("iteration_start")]
 
 
-def test_the_next_agent_takes_over_and_hands_back(crew: Callable[..., Ran]) -> None:
-    ran = crew(
+def test_the_next_agent_takes_over_and_hands_back(turns: Callable[..., Ran]) -> None:
+    ran = turns(
         first(1, limited(ahead=3)), f"echo $RALPH_ITERATION >> work.txt\nsleep 1\n{ai('worked')}", "--agents", "one,two"
     )
     assert ran.code == 0, ran.err + ran.out
@@ -203,29 +203,29 @@ def test_the_next_agent_takes_over_and_hands_back(crew: Callable[..., Ran]) -> N
     assert "one takes over again" in ran.out
 
 
-def test_when_all_are_limited_the_first_to_be_free_is_waited_for(crew: Callable[..., Ran]) -> None:
-    ran = crew(limited(ahead=3600), first(2, limited(retry_after=1)), "--agents", "one,two", "--on-limit", "fallback")
+def test_when_all_are_limited_the_first_to_be_free_is_waited_for(turns: Callable[..., Ran]) -> None:
+    ran = turns(limited(ahead=3600), first(2, limited(retry_after=1)), "--agents", "one,two", "--on-limit", "fallback")
     assert ran.code == 0, ran.err + ran.out
     assert agents_of(ran) == ["one", "two", "two"]
     assert len(ran.metas("wait")) == 1
 
 
-def test_a_list_without_fallback_waits(crew: Callable[..., Ran]) -> None:
-    ran = crew(first(1, limited(retry_after=0)), "exit 1", "--agents", "one,two", "--on-limit", "wait")
+def test_a_list_without_fallback_waits(turns: Callable[..., Ran]) -> None:
+    ran = turns(first(1, limited(retry_after=0)), "exit 1", "--agents", "one,two", "--on-limit", "wait")
     assert (ran.code, agents_of(ran)) == (0, ["one", "one"])
 
 
-def test_one_that_is_not_there_is_an_error_before_the_start(crew: Callable[..., Ran], repo: Path) -> None:
-    ran = crew("exit 1", "exit 1", "--agents", "one,nobody")
+def test_one_that_is_not_there_is_an_error_before_the_start(turns: Callable[..., Ran], repo: Path) -> None:
+    ran = turns("exit 1", "exit 1", "--agents", "one,nobody")
     assert ran.code == 64
     assert "nobody" in ran.err
     assert not (repo / ".ralph" / "latest").exists()
 
 
 def test_a_prompt_that_the_others_could_not_be_given_is_an_error_before_the_start(
-    crew: Callable[..., Ran], repo: Path
+    turns: Callable[..., Ran], repo: Path
 ) -> None:
     (repo / "PROMPT.md").write_text("x" * 200_000)
-    ran = crew("exit 1", "exit 1", "--agents", "demo,two", delivery="argument")
+    ran = turns("exit 1", "exit 1", "--agents", "demo,two", delivery="argument")
     assert ran.code == 64
     assert "Two takes it as one argument" in ran.err

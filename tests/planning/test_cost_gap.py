@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ralph.config.layers import resolve
-from ralph.planning.prepare import make_plan
+from ralph.planning.prepare import prepare_launch
 
 if TYPE_CHECKING:
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
 
 
 @pytest.fixture(autouse=True)
@@ -25,11 +25,11 @@ def agents(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
 
 
-def plan(tmp_path: Path, agent: str, **flags: str) -> Plan:
-    return make_plan(resolve(tmp_path, {"agent": agent, "max_cost": "5", **flags}, environ={}), tmp_path)
+def plan(tmp_path: Path, agent: str, **flags: str) -> Launch:
+    return prepare_launch(resolve(tmp_path, {"agent": agent, "max_cost": "5", **flags}, environ={}), tmp_path)
 
 
-def about_cost(found: Plan) -> list[str]:
+def about_cost(found: Launch) -> list[str]:
     return [warning for warning in found.resolved.warnings if "--max-cost" in warning]
 
 

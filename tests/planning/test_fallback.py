@@ -10,10 +10,10 @@ import pytest
 
 from ralph.config.layers import resolve
 from ralph.errors import UsageError
-from ralph.planning.prepare import make_plan
+from ralph.planning.prepare import prepare_launch
 
 if TYPE_CHECKING:
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
 
 
 @pytest.fixture(autouse=True)
@@ -27,22 +27,22 @@ def agents(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin")
 
 
-def plan(folder: Path, **flags: Any) -> Plan:
-    return make_plan(resolve(folder, flags, environ={}), folder)
+def plan(folder: Path, **flags: Any) -> Launch:
+    return prepare_launch(resolve(folder, flags, environ={}), folder)
 
 
 def test_each_agent_of_the_list_has_its_own_plan(tmp_path: Path) -> None:
     made = plan(tmp_path, agents=("claude,codex",))
-    assert (made.agent, [other.agent for other in made.relief]) == ("claude", ["codex"])
-    (codex,) = made.relief
+    assert (made.agent, [other.agent for other in made.fallbacks]) == ("claude", ["codex"])
+    (codex,) = made.fallbacks
     assert Path(codex.base[0]).name == "codex"
     assert codex.transcript == "codex"
-    assert codex.relief == ()
+    assert codex.fallbacks == ()
 
 
 def test_what_was_written_for_the_first_is_not_given_to_the_others_and_that_is_said(tmp_path: Path) -> None:
     made = plan(tmp_path, agents=("claude,codex",), model="opus", transcript="claude")
-    (codex,) = made.relief
+    (codex,) = made.fallbacks
     assert "opus" in made.base
     assert "opus" not in codex.base
     assert codex.transcript == "codex"
@@ -50,14 +50,14 @@ def test_what_was_written_for_the_first_is_not_given_to_the_others_and_that_is_s
 
 
 def test_without_a_list_nobody_takes_over(tmp_path: Path) -> None:
-    assert plan(tmp_path, agent="claude").relief == ()
-    assert plan(tmp_path, agents=("claude,codex",), on_limit="wait").relief == ()
+    assert plan(tmp_path, agent="claude").fallbacks == ()
+    assert plan(tmp_path, agents=("claude,codex",), on_limit="wait").fallbacks == ()
 
 
 def test_a_command_can_be_one_of_them(tmp_path: Path) -> None:
     made = plan(tmp_path, agents=("custom,codex",), agent_cmd="my-agent --yes")
-    assert (made.template, [other.agent for other in made.relief]) == ("my-agent --yes", ["codex"])
-    assert made.relief[0].template is None
+    assert (made.template, [other.agent for other in made.fallbacks]) == ("my-agent --yes", ["codex"])
+    assert made.fallbacks[0].template is None
 
 
 def test_one_that_is_not_there_is_refused(tmp_path: Path) -> None:

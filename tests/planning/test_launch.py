@@ -13,20 +13,22 @@ from hypothesis import strategies as st
 from ralph.agents.spec import MAX_ARGUMENT, Delivery, Invocation
 from ralph.config.layers import resolve
 from ralph.errors import UsageError
-from ralph.planning.launch import Plan
-from ralph.planning.prepare import make_plan
+from ralph.planning.launch import Launch
+from ralph.planning.prepare import prepare_launch
 
 FILE = Path("/j/prompt.md")
 
 
-def plan(tmp_path: Path, yaml: str = "", environ: dict[str, str] | None = None, **flags: Any) -> Plan:
+def plan(tmp_path: Path, yaml: str = "", environ: dict[str, str] | None = None, **flags: Any) -> Launch:
     (tmp_path / "ralph.yml").write_text(yaml)
-    return make_plan(resolve(tmp_path, flags, environ=environ or {}), tmp_path)
+    return prepare_launch(resolve(tmp_path, flags, environ=environ or {}), tmp_path)
 
 
-def with_delivery(delivery: Delivery, flag: str | None = None, base: tuple[str, ...] = ("cmd", "-x")) -> Plan:
+def with_delivery(delivery: Delivery, flag: str | None = None, base: tuple[str, ...] = ("cmd", "-x")) -> Launch:
     resolved = resolve(Path("/nonexistent"), {}, environ={})
-    return Plan(resolved, Path("/"), "custom", "cmd", None, list(base), Invocation((), delivery, flag), {}, "plain", "")
+    return Launch(
+        resolved, Path("/"), "custom", "cmd", None, list(base), Invocation((), delivery, flag), {}, "plain", ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,19 +44,19 @@ def with_delivery(delivery: Delivery, flag: str | None = None, base: tuple[str, 
 def test_the_prompt_is_delivered_as_the_seed_says(
     delivery: Delivery, flag: str | None, argv: list[str], stdin: bytes | None
 ) -> None:
-    launch = with_delivery(delivery, flag).launch("test", FILE)
+    launch = with_delivery(delivery, flag).command_line("test", FILE)
     assert (launch.argv, launch.stdin) == (argv, stdin)
 
 
 def test_a_file_may_stand_in_the_middle() -> None:
-    launch = with_delivery(Delivery.FILE, base=("cmd", "--in={prompt_file}", "-y")).launch("test", FILE)
+    launch = with_delivery(Delivery.FILE, base=("cmd", "--in={prompt_file}", "-y")).command_line("test", FILE)
     assert launch.argv == ["cmd", f"--in={FILE}", "-y"]
 
 
 @given(st.text(max_size=50))
 def test_an_argument_never_looks_like_a_flag_and_keeps_its_words(prompt: str) -> None:
     try:
-        argument = with_delivery(Delivery.ARGUMENT).launch(prompt, FILE).argv[-1]
+        argument = with_delivery(Delivery.ARGUMENT).command_line(prompt, FILE).argv[-1]
     except (UsageError, UnicodeEncodeError):
         return
     assert not argument.startswith("-")
@@ -67,26 +69,26 @@ def test_an_argument_over_the_kernels_limit_is_never_passed(size: int, fits: boo
     if fits:
         import subprocess
 
-        argument = chosen.launch("x" * size, FILE).argv[-1]
+        argument = chosen.command_line("x" * size, FILE).argv[-1]
         assert subprocess.run(["/bin/true", argument], check=False).returncode == 0  # the kernel agrees
     else:
         with pytest.raises(UsageError, match="stdin"):
-            chosen.launch("x" * size, FILE)
+            chosen.command_line("x" * size, FILE)
 
 
 def test_bytes_count_and_not_characters() -> None:
     with pytest.raises(UsageError, match="bytes long"):
-        with_delivery(Delivery.ARGUMENT).launch("é" * 70_000, FILE)
+        with_delivery(Delivery.ARGUMENT).command_line("é" * 70_000, FILE)
 
 
 def test_stdin_takes_any_size() -> None:
-    assert len(with_delivery(Delivery.STDIN).launch("x" * 10_000_000, FILE).stdin or b"") == 10_000_000
+    assert len(with_delivery(Delivery.STDIN).command_line("x" * 10_000_000, FILE).stdin or b"") == 10_000_000
 
 
 def test_a_template_takes_the_prompt_on_stdin_or_as_a_quoted_file(tmp_path: Path) -> None:
-    launch = plan(tmp_path, agent_cmd="claude --print").launch("test", FILE)
+    launch = plan(tmp_path, agent_cmd="claude --print").command_line("test", FILE)
     assert (launch.argv[1:], launch.stdin) == (["-lc", "claude --print"], b"test")
-    launch = plan(tmp_path, agent_cmd="tool --in {prompt} --again {prompt}").launch("test", Path("/a b/it's.md"))
+    launch = plan(tmp_path, agent_cmd="tool --in {prompt} --again {prompt}").command_line("test", Path("/a b/it's.md"))
     import shlex
 
     assert shlex.split(launch.argv[-1]) == ["tool", "--in", "/a b/it's.md", "--again", "/a b/it's.md"]

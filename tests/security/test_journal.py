@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .support import Ralph
 
 RUN = "20260101-000000-000aa"
-STATE: dict[str, Any] = {"iteration": 1, "rota": {"names": ["a", "b"], "posts": []}}
+STATE: dict[str, Any] = {"iteration": 1, "rotation": {"names": ["a", "b"], "availability": []}}
 
 
 def fake(repo: Path, facts: Any, events: list[dict[str, Any]], name: str = RUN) -> Path:
@@ -78,7 +78,7 @@ KINDS += ["notice", "retry", "error", "rate_limit", "parse_error"]
 FIELDS = [
     "n",
     "max",
-    "relief",
+    "fallback",
     "agent",
     "prompt_chars",
     "prompt_from",

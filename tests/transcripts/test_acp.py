@@ -1,4 +1,4 @@
-"""The Agent Client Protocol: whole conversations, refusals, what agents put into it that the protocol does not know."""
+"""The Agent Client Protocol: whole conversations, refusals, and messages that the protocol does not define."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def metas(*values: dict[str, Any]) -> list[dict[str, Any]]:
     return [e.meta for e in events(*values) if isinstance(e, Meta)]
 
 
-def test_a_conversation_from_its_first_line_to_its_last() -> None:
+def test_a_whole_conversation() -> None:
     output = [{"type": "content", "content": {"type": "text", "text": "README.md"}}]
     found = events(
         HELLO,
@@ -85,7 +85,7 @@ def test_a_conversation_from_its_first_line_to_its_last() -> None:
     ]
 
 
-def test_a_call_that_failed_gives_its_raw_output() -> None:
+def test_a_failed_call_shows_its_raw_output() -> None:
     found = events(
         update("tool_call", toolCallId="c", title="ls"),
         update("tool_call_update", toolCallId="c", status="failed", rawOutput={"code": 3}),
@@ -96,22 +96,22 @@ def test_a_call_that_failed_gives_its_raw_output() -> None:
 
 
 @pytest.mark.parametrize("reason", ["max_tokens", "max_turn_requests", "refusal", "cancelled"])
-def test_only_the_end_of_a_turn_is_a_good_end(reason: str) -> None:
+def test_any_stop_reason_but_end_turn_is_a_failure(reason: str) -> None:
     assert [m["ok"] for m in metas(end(reason)) if m["kind"] == "result"] == [False]
 
 
-def test_an_answer_that_never_came_is_a_failure() -> None:
+def test_a_missing_response_is_a_failure() -> None:
     assert [m["kind"] for m in metas(HELLO, SESSION, chunk("message", "Hm."))] == ["session", "error"]
 
 
-def test_errors_of_the_agent_are_classified() -> None:
-    (told,) = metas(error("Authentication required", -32000))
-    assert told["class"] == "auth"
-    (told,) = metas(error("Internal error", data="429 Too Many Requests"))
-    assert (told["class"], told["message"]) == ("rate_limited", "Internal error: 429 Too Many Requests")
+def test_errors_are_classified() -> None:
+    (found,) = metas(error("Authentication required", -32000))
+    assert found["class"] == "auth"
+    (found,) = metas(error("Internal error", data="429 Too Many Requests"))
+    assert (found["class"], found["message"]) == ("rate_limited", "Internal error: 429 Too Many Requests")
 
 
-def test_what_the_protocol_does_not_know_is_kept_and_strange_fields_do_no_harm() -> None:
+def test_unknown_messages_are_reported_whole_and_unexpected_types_cost_one_field() -> None:
     new = update("something_new", x=1)
     method = {"jsonrpc": "2.0", "id": 5, "method": "fs/read_text_file", "params": []}
     unknown = [m["line"] for m in metas(new, method) if m["kind"] == "unknown"]
@@ -120,7 +120,18 @@ def test_what_the_protocol_does_not_know_is_kept_and_strange_fields_do_no_harm()
     assert [m["kind"] for m in metas(*strange)] == ["unknown", "error"]
 
 
-def test_a_question_for_permission_is_shown() -> None:
+def test_a_tool_call_keeps_the_fields_that_have_the_right_type() -> None:
+    found = events(
+        update("tool_call", toolCallId="c", title=["ls"], kind="execute", rawInput=[1], status={}),
+        update("tool_call_update", toolCallId="c", status="completed", content=[5, {"content": {"text": "x"}}]),
+        update("usage_update", cost={"amount": "much", "currency": "USD"}),
+    )
+    assert [(e.tool.name, e.tool.input) for e in found if isinstance(e, ToolStart)] == [("execute", None)]
+    assert [e.text for e in found if isinstance(e, ToolOutput)] == ["x"]
+    assert not any(isinstance(e, UsageEvent) for e in found)
+
+
+def test_a_permission_request_is_shown() -> None:
     params = {"sessionId": "s-1", "toolCall": {"toolCallId": "c", "title": "rm -rf build"}, "options": []}
     asked = events({"jsonrpc": "2.0", "id": 0, "method": "session/request_permission", "params": params}, end())
     assert [e.text for e in asked if isinstance(e, Text)] == ["asks for permission: rm -rf build"]

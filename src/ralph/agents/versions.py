@@ -38,7 +38,7 @@ def below(version: str, minimum: str | None) -> bool:
     return minimum is not None and not in_range(version, f">={minimum}")
 
 
-class Standing(StrEnum):
+class VersionStatus(StrEnum):
     """How a version stands to those that were tried."""
 
     TESTED = "tested"
@@ -49,20 +49,20 @@ class Standing(StrEnum):
     UNKNOWN = "unknown"
 
 
-def standing(version: str | None, tested: tuple[str, ...], minimum: str | None = None) -> Standing:
+def version_status(version: str | None, tested: tuple[str, ...], minimum: str | None = None) -> VersionStatus:
     """Tested is the same major.minor as one that was; a patch release is not expected to change flags."""
     if version is None or not parse_version(version):
-        return Standing.UNKNOWN
+        return VersionStatus.UNKNOWN
     if below(version, minimum):
-        return Standing.TOO_OLD
+        return VersionStatus.TOO_OLD
     have, tried = _line(version), [_line(t) for t in tested]
     if not tried:
-        return Standing.UNKNOWN
+        return VersionStatus.UNKNOWN
     if have in tried:
-        return Standing.TESTED
+        return VersionStatus.TESTED
     if have < min(tried):
-        return Standing.OLDER
-    return Standing.NEWER if have > max(tried) else Standing.BETWEEN
+        return VersionStatus.OLDER
+    return VersionStatus.NEWER if have > max(tried) else VersionStatus.BETWEEN
 
 
 def _line(version: str) -> tuple[int, ...]:

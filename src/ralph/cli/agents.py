@@ -9,13 +9,13 @@ import click
 from ralph.cli.echo import echo, echo_json
 
 if TYPE_CHECKING:
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
 
 _COLUMNS = ("thinking", "tools", "usage", "cost", "session", "resume", "tool_list", "model")
 _HEADS = ("think", "tools", "usage", "cost", "session", "resume", "allow-list", "model")
 
 
-def _driver() -> tuple[Plan | None, list[str]]:
+def _driver() -> tuple[Launch | None, list[str]]:
     """The platform driver that a run would use here, if this project has any."""
     from pathlib import Path
 
@@ -27,14 +27,14 @@ def _driver() -> tuple[Plan | None, list[str]]:
     from ralph.cli.run import settle
     from ralph.dialects.driver.survey import lines
     from ralph.errors import UsageError
-    from ralph.planning.prepare import make_plan
+    from ralph.planning.prepare import prepare_launch
 
     try:
         resolved, workdir = settle({}, None)
-        plan = make_plan(resolved, workdir)
+        launch = prepare_launch(resolved, workdir)
     except UsageError as error:
         return None, [*lines(workdir, None), f"The project's driver cannot be used: {error}"]
-    return plan, lines(workdir, plan)
+    return launch, lines(workdir, launch)
 
 
 @click.command("agents", context_settings={"help_option_names": ["-h", "--help"]})
@@ -53,11 +53,11 @@ def agents_command(as_json: bool) -> None:
     from ralph.agents.survey import survey
 
     rows = survey()
-    plan, told = _driver()
-    if plan is not None:
+    launch, told = _driver()
+    if launch is not None:
         from ralph.dialects.driver.survey import row as driver_row
 
-        found_row = driver_row(plan)
+        found_row = driver_row(launch)
         rows = [*rows, found_row] if found_row is not None else rows
     for warning in registry.warnings():
         echo(f"warning: {warning}", err=True)

@@ -13,7 +13,7 @@ from ralph.errors import RalphError, UsageError
 
 if TYPE_CHECKING:
     from ralph.dialects.as_claude.flags import Asked
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
 
 #: Set for the agent: one that is itself `ralph as-claude` would start itself for ever.
 _INSIDE = "RALPH_AS_CLAUDE"
@@ -46,8 +46,8 @@ def as_claude_command(arguments: tuple[str, ...]) -> int:
     asked = flags.parse(list(arguments))
     try:
         prompt = _prompt(asked)
-        plan = _plan(asked)
-        return once.run(plan, prompt, asked.format, verbose=_switch("CODEX_VERBOSE"))
+        launch = _launch(asked)
+        return once.run(launch, prompt, asked.format, verbose=_switch("CODEX_VERBOSE"))
     except RalphError as error:
         if asked.format is not flags.Format.TEXT:
             once.Out().write(writer.line(writer.failure(str(error))))
@@ -63,14 +63,14 @@ def _prompt(asked: Asked) -> str:
     return text
 
 
-def _plan(asked: Asked) -> Plan:
+def _launch(asked: Asked) -> Launch:
     import msgspec
 
     from ralph.cli.run import working_directory
     from ralph.config.layers import resolve
     from ralph.config.settings import HOSTED
     from ralph.dialects.as_claude.once import with_sandbox
-    from ralph.planning.prepare import make_plan
+    from ralph.planning.prepare import prepare_launch
     from ralph.trust import items as trust
 
     workdir = working_directory(None)
@@ -89,17 +89,17 @@ def _plan(asked: Asked) -> Plan:
     model = _model(asked, settings.agent, settings.model)
     resolved = msgspec.structs.replace(resolved, settings=msgspec.structs.replace(settings, model=model))
     trust.require(trust.items(resolved, workdir))
-    plan = make_plan(resolved, workdir)
-    if model is None and (named := os.environ.get(_variable(plan.agent))):
+    launch = prepare_launch(resolved, workdir)
+    if model is None and (named := os.environ.get(_variable(launch.agent))):
         again = msgspec.structs.replace(resolved.settings, model=named)
-        plan = make_plan(msgspec.structs.replace(resolved, settings=again), workdir)
-    if plan.agent == "claude" and os.environ.get(_INSIDE):
+        launch = prepare_launch(msgspec.structs.replace(resolved, settings=again), workdir)
+    if launch.agent == "claude" and os.environ.get(_INSIDE):
         raise UsageError("the agent 'claude' here is `ralph as-claude` itself: name another one with --agent")
-    if plan.agent == "codex" and (mode := os.environ.get("CODEX_SANDBOX")):
+    if launch.agent == "codex" and (mode := os.environ.get("CODEX_SANDBOX")):
         if mode not in _SANDBOXES:
             raise UsageError(f"CODEX_SANDBOX: expected one of {', '.join(_SANDBOXES)}, not '{mode}'")
-        plan = plan if mode == _SANDBOXES[0] else with_sandbox(plan, mode)
-    return msgspec.structs.replace(plan, env=plan.env | {_INSIDE: "1"})
+        launch = launch if mode == _SANDBOXES[0] else with_sandbox(launch, mode)
+    return msgspec.structs.replace(launch, env=launch.env | {_INSIDE: "1"})
 
 
 def _model(asked: Asked, agent: str, configured: str | None) -> str | None:

@@ -14,7 +14,7 @@ from ralph.trust.items import listed, what_for
 if TYPE_CHECKING:
     from ralph.config.layers import Resolved
     from ralph.masking.masker import Masker
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
     from ralph.planning.prompt import PromptSource
     from ralph.trust.items import Item
 
@@ -44,37 +44,37 @@ def untrusted(needed: list[Item], resolved: Resolved | None) -> str:
     return "\n".join(lines)
 
 
-def describe(plan: Plan, source: PromptSource, prompt: str, needed: list[Item] | None = None) -> str:
-    prompt_file = plan.workdir / ".ralph" / "runs" / "RUN" / "iterations" / "0001" / "prompt.md"
-    launch = plan.launch(prompt, prompt_file)
-    mask = masker_of(plan)
-    version = f" {plan.version}" if plan.version else ""
+def describe(launch: Launch, source: PromptSource, prompt: str, needed: list[Item] | None = None) -> str:
+    prompt_file = launch.workdir / ".ralph" / "runs" / "RUN" / "iterations" / "0001" / "prompt.md"
+    command = launch.command_line(prompt, prompt_file)
+    mask = masker_of(launch)
+    version = f" {launch.version}" if launch.version else ""
     size = len(prompt.encode("utf-8", "surrogateescape"))
     rows = [
-        ("agent", f"{plan.agent} ({plan.title}{version})"),
-        *(("then", f"{other.agent} ({other.title})") for other in plan.relief),
-        ("argv", "\n".join(_argument(mask.text(a), mask.text(prompt), len(prompt)) for a in launch.argv)),
+        ("agent", f"{launch.agent} ({launch.title}{version})"),
+        *(("then", f"{other.agent} ({other.title})") for other in launch.fallbacks),
+        ("argv", "\n".join(_argument(mask.text(a), mask.text(prompt), len(prompt)) for a in command.argv)),
         (
             "prompt",
             NO_PROMPT
             if source.absent
-            else f"{plan.delivery}: {len(prompt):,} characters, {size:,} bytes, from {source.shown}",
+            else f"{launch.delivery}: {len(prompt):,} characters, {size:,} bytes, from {source.shown}",
         ),
-        ("directory", str(plan.workdir)),
-        ("transcript", f"{plan.transcript} ({plan.transcript_why})"),
-        ("terminal", "a PTY" if plan.settings.pty or plan.invocation.pty else "pipes"),
-        ("credentials", ", ".join(plan.credentials) or "no variable that looks like one"),
+        ("directory", str(launch.workdir)),
+        ("transcript", f"{launch.transcript} ({launch.transcript_why})"),
+        ("terminal", "a PTY" if launch.settings.pty or launch.invocation.pty else "pipes"),
+        ("credentials", ", ".join(launch.credentials) or "no variable that looks like one"),
     ]
-    rows += [("deadlines", _deadlines(plan))]
-    if plan.dialect or plan.resolved.follows:
-        rows.insert(0, ("convention", "\n".join(filter(None, (plan.resolved.follows, plan.dialect)))))
-    changed = dict(plan.invocation.env.items())
+    rows += [("deadlines", _deadlines(launch))]
+    if launch.dialect or launch.resolved.follows:
+        rows.insert(0, ("convention", "\n".join(filter(None, (launch.resolved.follows, launch.dialect)))))
+    changed = dict(launch.invocation.env.items())
     if changed:
         rows.append(("set for it", ", ".join(f"{k}={v}" for k, v in changed.items())))
-    if plan.spec and plan.spec.unset_env:
-        rows.append(("kept from it", ", ".join(plan.spec.unset_env)))
-    if plan.resolved.kept_back:
-        denied = f"{', '.join(sorted(plan.resolved.kept_back))} ({plan.resolved.origins['env_deny']})"
+    if launch.spec and launch.spec.unset_env:
+        rows.append(("kept from it", ", ".join(launch.spec.unset_env)))
+    if launch.resolved.kept_back:
+        denied = f"{', '.join(sorted(launch.resolved.kept_back))} ({launch.resolved.origins['env_deny']})"
         rows.append(("kept back", denied))
     if mask.secrets:
         rows.append(("masked", ", ".join(sorted(set(mask.secrets.values())))))
@@ -87,15 +87,15 @@ def describe(plan: Plan, source: PromptSource, prompt: str, needed: list[Item] |
         lines += ["", "First you must say that you trust this repository's own code (`ralph trust`, or --trust):", ""]
         lines += listed(needed)
     lines += ["", "Settings and where each came from:", ""]
-    lines += [f"  {line}" for line in setting_lines(plan.resolved, mask)]
-    lines += ["", *(f"warning: {warning}" for warning in plan.resolved.warnings)] if plan.resolved.warnings else []
+    lines += [f"  {line}" for line in setting_lines(launch.resolved, mask)]
+    lines += ["", *(f"warning: {warning}" for warning in launch.resolved.warnings)] if launch.resolved.warnings else []
     return mask.text("\n".join(lines))
 
 
-def _deadlines(plan: Plan) -> str:
+def _deadlines(launch: Launch) -> str:
     """Those that hold for this agent, which may have its own."""
     said = []
-    for (seconds, origin), what in ((plan.idle_timeout, "without output"), (plan.wall_timeout, "for an iteration")):
+    for (seconds, origin), what in ((launch.idle_timeout, "without output"), (launch.wall_timeout, "for an iteration")):
         said.append(f"{write_duration(seconds) if seconds else 'no limit'} {what} ({origin})")
     return ", ".join(said)
 

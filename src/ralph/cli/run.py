@@ -13,7 +13,7 @@ from ralph.config.layers import Resolved, resolve
 from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose, module
 from ralph.errors import UsageError
 from ralph.planning.environment import early, keep_back
-from ralph.planning.prepare import make_plan
+from ralph.planning.prepare import prepare_launch
 from ralph.planning.prompt import NO_PROMPT, PromptSource, prompt_source
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ralph.journal.layout import RunPaths
     from ralph.journal.writer import JournalWriter
     from ralph.loop.resume import Past
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
     from ralph.trust.items import Item
     from ralph.ui.screen import Screen
 
@@ -59,14 +59,14 @@ def run(
 
     resolved, workdir = settle(flags, config_file, ask)
     ask(trusting.items(resolved, workdir))
-    plan, source, prompt = _prepare(resolved, workdir)
+    launch, source, prompt = _prepare(resolved, workdir)
     if resolved.settings.interactive:
         from ralph.ui.ask import check_terminal
 
         check_terminal()
-    for one in (plan, *plan.relief):
-        one.launch(prompt, workdir / "prompt.md")  # what cannot be delivered is an error before the start
-    return execute(plan, source, past=past, config_file=config_file)
+    for one in (launch, *launch.fallbacks):
+        one.command_line(prompt, workdir / "prompt.md")  # what cannot be delivered is an error before the start
+    return execute(launch, source, past=past, config_file=config_file)
 
 
 def _dry_run(flags: dict[str, Any], config_file: str | None) -> int:
@@ -133,19 +133,19 @@ def _dialect(
     return module(found.dialect).layer(found, workdir), f"{found.dialect} convention: {found.why}", notes
 
 
-def _prepare(resolved: Resolved, workdir: Path) -> tuple[Plan, PromptSource, str]:
+def _prepare(resolved: Resolved, workdir: Path) -> tuple[Launch, PromptSource, str]:
     """The agent and the prompt; if both are missing, both are told."""
     source = prompt_source(resolved, workdir)
     try:
         prompt = source.read()
     except UsageError as error:
         try:
-            make_plan(resolved, workdir)
+            prepare_launch(resolved, workdir)
         except UsageError as other:
             raise UsageError(f"{error}\nAnd {other}") from None
         notes = [f"warning: {warning}" for warning in resolved.warnings]  # they may say why there is none
         raise UsageError("\n".join([str(error), *notes])) from None
-    return make_plan(resolved, workdir), source, prompt
+    return prepare_launch(resolved, workdir), source, prompt
 
 
 def working_directory(cwd: str | None) -> Path:
@@ -163,7 +163,7 @@ def working_directory(cwd: str | None) -> Path:
 
 
 def execute(
-    plan: Plan,
+    launch: Launch,
     source: PromptSource,
     shown: Screen | None = None,
     *,
@@ -187,38 +187,38 @@ def execute(
     from ralph.ui.guard import GuardedScreen
     from ralph.ui.screen import choose, create
 
-    settings = plan.settings
-    trust.require(trust.items(plan.resolved, plan.workdir))
-    working_directory(str(plan.workdir))  # what has vanished meanwhile must not be made anew by our own files
-    state = prepare_state(plan.workdir)
+    settings = launch.settings
+    trust.require(trust.items(launch.resolved, launch.workdir))
+    working_directory(str(launch.workdir))  # what has vanished meanwhile must not be made anew by our own files
+    state = prepare_state(launch.workdir)
     recovered = recover(state)
     run_id = past.run_id if past else new_run_id(time.time())
     with (
         directory_lock(state, exclusive=settings.exclusive) as lock,
         JournalWriter(
-            state, run_id, again=past is not None, masker=masker_of(plan), redact_raw=settings.redact_raw
+            state, run_id, again=past is not None, masker=masker_of(launch), redact_raw=settings.redact_raw
         ) as journal,
         StopSwitch(Requests(journal.paths).make()) as stop,
     ):
         if settings.exclusive:
             lock.claim(run_id)
         known = _known(past, journal) if past else None
-        journal.write_run(_facts(plan, source, run_id, past, config_file), seal=shown is None)
+        journal.write_run(_facts(launch, source, run_id, past, config_file), seal=shown is None)
         screen = GuardedScreen(shown or create(settings.ui, hurried=True), lambda: stop.kind is not None)
         live = choose(settings.ui) == "rich"
         try:
             locks = (lock.fileno(), journal.lock.fileno())
             with Supervisor(stop, tick=0.2 if live else 1.0, locks=locks) as supervisor:
                 ask = asker(screen, stop) if settings.interactive else None
-                loop = Loop(plan, source, journal, screen, supervisor, stop, ask, known)
+                loop = Loop(launch, source, journal, screen, supervisor, stop, ask, known)
                 if known is None or known.first is None:
                     journal.write_baseline(loop.gates.first)
-                if plan.resolved.follows:
-                    loop.note(plan.resolved.follows)
-                refusal = git.refusal(plan.workdir) if loop.gates.first.top is None else None
+                if launch.resolved.follows:
+                    loop.note(launch.resolved.follows)
+                refusal = git.refusal(launch.workdir) if loop.gates.first.top is None else None
                 if refusal is not None:
                     loop.note(refusal)
-                for warning in plan.resolved.warnings:
+                for warning in launch.resolved.warnings:
                     loop.note(f"warning: {warning}")
                 if source.absent:
                     loop.note(NO_PROMPT)
@@ -239,7 +239,7 @@ def _known(past: RunPaths, journal: JournalWriter) -> Past:
 
 
 def _facts(
-    plan: Plan, source: PromptSource, run_id: str, past: RunPaths | None, config_file: str | None
+    launch: Launch, source: PromptSource, run_id: str, past: RunPaths | None, config_file: str | None
 ) -> dict[str, Any]:
     """run.json: enough to know later what was run, and how, and to go on with it."""
     import sys
@@ -251,7 +251,7 @@ def _facts(
     before = reader.run_facts(past) if past else {}
     now = time.time()
 
-    resolved: Resolved = plan.resolved
+    resolved: Resolved = launch.resolved
     return {
         "run": run_id,
         "ralph": __version__,
@@ -259,18 +259,18 @@ def _facts(
         "started": before.get("started", now),
         **({"resumed": [*before.get("resumed", []), now]} if past else {}),
         "pid": os.getpid(),
-        "cwd": str(plan.workdir),
-        "agent": plan.agent,
-        "agent_version": plan.version,
-        "argv": [*plan.base, *([plan.template] if plan.template else [])],
-        "prompt_delivery": plan.delivery,
+        "cwd": str(launch.workdir),
+        "agent": launch.agent,
+        "agent_version": launch.version,
+        "argv": [*launch.base, *([launch.template] if launch.template else [])],
+        "prompt_delivery": launch.delivery,
         "prompt_from": source.shown,
         "prompt_path": str(source.path) if source.path else None,
-        "prompt_text": source.text if source.text is not None and plan.settings.prompt is None else None,
-        "transcript": plan.transcript,
-        "settings": msgspec.to_builtins(plan.settings),
+        "prompt_text": source.text if source.text is not None and launch.settings.prompt is None else None,
+        "transcript": launch.transcript,
+        "settings": msgspec.to_builtins(launch.settings),
         "origins": resolved.origins,
         "config": str(Path(config_file).absolute()) if config_file else None,
         "config_files": [str(f) for f in resolved.files],
-        "credentials": plan.credentials,
+        "credentials": launch.credentials,
     }

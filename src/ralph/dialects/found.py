@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ralph.config.filelayer import FileLayer
     from ralph.config.layers import Resolved
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
 
 
 class Dialect(StrEnum):
@@ -34,7 +34,7 @@ class Module(Protocol):
     def layer(self, found: Found, workdir: Path) -> FileLayer:
         """Its files as settings, with lines as origins; mistakes and remarks are kept in the layer."""
 
-    def plan(self, resolved: Resolved, workdir: Path) -> Plan:
+    def launch(self, resolved: Resolved, workdir: Path) -> Launch:
         """How its agent is started."""
 
     def executables(self, found: Found, workdir: Path) -> list[Path]:

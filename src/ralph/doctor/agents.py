@@ -12,15 +12,15 @@ import msgspec
 from ralph.agents import detect, registry
 from ralph.agents.login import Login, login
 from ralph.agents.spec import PYTHON
-from ralph.agents.versions import Standing, standing
+from ralph.agents.versions import VersionStatus, version_status
 from ralph.errors import UsageError
 from ralph.planning.launcher import Examined
-from ralph.planning.prepare import plan_for
+from ralph.planning.prepare import launch_for
 
 if TYPE_CHECKING:
     from ralph.agents.spec import AgentSpec
     from ralph.config.layers import Resolved
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
 
 #: Stand for the prompt in an argv that is shown.
 PROMPT = "PROMPT"
@@ -34,7 +34,7 @@ class AgentCheck(msgspec.Struct, frozen=True):
     title: str
     path: str
     version: str | None
-    standing: Standing
+    version_status: VersionStatus
     #: whether it answered when asked for its version
     answers: bool
     #: whether `ralph run` would use it here and now
@@ -61,7 +61,7 @@ class AgentCheck(msgspec.Struct, frozen=True):
     replaces: bool = False
 
 
-def look(resolved: Resolved, workdir: Path, chosen: Plan | None) -> tuple[list[AgentCheck], list[str]]:
+def look(resolved: Resolved, workdir: Path, chosen: Launch | None) -> tuple[list[AgentCheck], list[str]]:
     """Those found, in the order of detection, and the names of the others. Probes run side by side."""
     specs = sorted(registry.all_specs(), key=lambda s: (s.detect is None, s.detect or 0, s.name))
     specs = [spec for spec in specs if not _for_show(spec) and (chosen is None or spec.name != chosen.agent)]
@@ -79,12 +79,12 @@ def _look(spec: AgentSpec, resolved: Resolved, workdir: Path) -> AgentCheck | No
         return None
     answers, version = detect.probe(spec, program)
     try:
-        plan = plan_for(resolved, workdir, detect.Installed(spec, program, version))
+        launch = launch_for(resolved, workdir, detect.Installed(spec, program, version))
     except UsageError as error:
         if PYTHON in spec.commands:
             return None  # always there; without what it needs it is as good as not
         return _known(spec, program, version, answers=answers, problem=str(error))
-    return _planned(plan, resolved, answers=answers, chosen=False)
+    return _planned(launch, resolved, answers=answers, chosen=False)
 
 
 def _for_show(spec: AgentSpec) -> bool:
@@ -92,38 +92,38 @@ def _for_show(spec: AgentSpec) -> bool:
     return PYTHON in spec.commands and not spec.needs_env
 
 
-def _answers(plan: Plan) -> bool:
-    return plan.spec is None or detect.probe(plan.spec, plan.base[0])[0]
+def _answers(launch: Launch) -> bool:
+    return launch.spec is None or detect.probe(launch.spec, launch.base[0])[0]
 
 
-def _planned(plan: Plan, resolved: Resolved, *, answers: bool, chosen: bool) -> AgentCheck:
-    if plan.spec is not None:
-        known = _known(plan.spec, plan.base[0], plan.version, answers=answers)
+def _planned(launch: Launch, resolved: Resolved, *, answers: bool, chosen: bool) -> AgentCheck:
+    if launch.spec is not None:
+        known = _known(launch.spec, launch.base[0], launch.version, answers=answers)
     else:
-        known = _hosted(plan, answers=answers)
+        known = _hosted(launch, answers=answers)
     told_elsewhere = {*resolved.warnings, *registry.warnings()}
     return msgspec.structs.replace(
         known,
         chosen=chosen,
-        argv=plan.launch(PROMPT, Path(PROMPT_FILE)).argv,
-        prompt=plan.delivery,
-        transcript=plan.transcript,
-        env=plan.invocation.env,
+        argv=launch.command_line(PROMPT, Path(PROMPT_FILE)).argv,
+        prompt=launch.delivery,
+        transcript=launch.transcript,
+        env=launch.invocation.env,
         kept_back=tuple(sorted(resolved.kept_back)),
-        warnings=[w for w in plan.resolved.warnings if w not in told_elsewhere],
+        warnings=[w for w in launch.resolved.warnings if w not in told_elsewhere],
     )
 
 
-def _hosted(plan: Plan, *, answers: bool) -> AgentCheck:
+def _hosted(launch: Launch, *, answers: bool) -> AgentCheck:
     """An agent of the user's own, or of another convention."""
-    told = plan.launcher.examine() if plan.launcher else Examined()
-    version = told.version or plan.version
+    told = launch.launcher.examine() if launch.launcher else Examined()
+    version = told.version or launch.version
     return AgentCheck(
-        plan.agent,
-        plan.title,
-        plan.base[0],
+        launch.agent,
+        launch.title,
+        launch.base[0],
         version,
-        standing(version, (), told.minimum),
+        version_status(version, (), told.minimum),
         answers=answers,
         minimum=told.minimum,
         notes=told.notes,
@@ -140,7 +140,7 @@ def _known(
         title=spec.title,
         path=program,
         version=version,
-        standing=standing(version, spec.version.tested, spec.version.minimum),
+        version_status=version_status(version, spec.version.tested, spec.version.minimum),
         answers=answers,
         tested=spec.version.tested,
         minimum=spec.version.minimum,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.config.settings import Ui
-from ralph.planning.prepare import make_plan
+from ralph.planning.prepare import prepare_launch
 from ralph.planning.prompt import PromptSource
 from ralph.transcripts.events import Meta, Tag, Text
 from ralph.transcripts.meta import Kind
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ralph.config.layers import Resolved
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
     from ralph.transcripts.events import TranscriptEvent
     from ralph.ui.screen import Screen, Status
 
-    Run = Callable[[Plan, PromptSource, Screen], int]
+    Run = Callable[[Launch, PromptSource, Screen], int]
 
 PROMPT = "Reply with the single word: ready"
 DEADLINE = 180.0
@@ -82,10 +82,10 @@ def ask(resolved: Resolved, agent: str | None, run: Run, deadline: float = DEADL
     with tempfile.TemporaryDirectory(prefix="ralph-doctor-", ignore_cleanup_errors=True) as folder:
         workdir = Path(folder).resolve()
         _make_repository(workdir)
-        plan = make_plan(_for_one_answer(resolved, agent, deadline), workdir)
+        launch = prepare_launch(_for_one_answer(resolved, agent, deadline), workdir)
         screen = _Collector()
-        run(plan, PromptSource(PROMPT, None, "ralph doctor"), screen)
-        return _result(plan, screen)
+        run(launch, PromptSource(PROMPT, None, "ralph doctor"), screen)
+        return _result(launch, screen)
 
 
 def _for_one_answer(resolved: Resolved, agent: str | None, deadline: float) -> Resolved:
@@ -119,15 +119,15 @@ def _make_repository(folder: Path) -> None:
         pass
 
 
-def _result(plan: Plan, screen: _Collector) -> Live:
+def _result(launch: Launch, screen: _Collector) -> Live:
     seen = screen.iteration
     text = "\n".join(screen.words).strip()
     outcome = seen.get("outcome", "failed")
     ok = outcome == "ok" and bool(text)
     told = {"session": seen.get("session_id"), "usage": seen.get("usage")}
     return Live(
-        agent=plan.agent,
-        version=plan.version,
+        agent=launch.agent,
+        version=launch.version,
         ok=ok,
         outcome=outcome,
         why=seen.get("why") or screen.end.get("reason", ""),
@@ -136,6 +136,6 @@ def _result(plan: Plan, screen: _Collector) -> Live:
         usage=seen.get("usage"),
         exit=seen.get("exit"),
         seconds=seen.get("seconds", 0.0),
-        missing=[name for name, value in told.items() if ok and plan.spec and name in plan.tells and not value],
+        missing=[name for name, value in told.items() if ok and launch.spec and name in launch.tells and not value],
         said=[] if ok else screen.system[-8:],
     )

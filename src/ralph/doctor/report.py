@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph.agents.versions import Standing
+from ralph.agents.versions import VersionStatus
 from ralph.doctor import agents, surroundings
 from ralph.doctor.surroundings import Check, State
 from ralph.errors import UsageError
 from ralph.judging.prices import Prices
-from ralph.planning.prepare import make_plan
+from ralph.planning.prepare import prepare_launch
 from ralph.trust import items as trust
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ralph.config.layers import Resolved
     from ralph.doctor.agents import AgentCheck
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -40,22 +40,22 @@ class Report(msgspec.Struct, frozen=True):
 def examine(resolved: Resolved, workdir: Path, config_problem: str | None) -> Report:
     """Looks at everything; starts nothing but version probes."""
     # With settings that are wrong nobody knows which agent was meant.
-    plan, no_agent = _plan(resolved, workdir) if config_problem is None else (None, None)
-    found, not_found = agents.look(resolved, workdir, plan)
-    prices = plan.prices if plan is not None else Prices()
+    launch, no_agent = _launch(resolved, workdir) if config_problem is None else (None, None)
+    found, not_found = agents.look(resolved, workdir, launch)
+    prices = launch.prices if launch is not None else Prices()
     checks = surroundings.look(resolved, workdir, config_problem, prices)
     why_not = [f"{check.name}: {check.text}" for check in checks if check.state is State.PROBLEM]
     if no_agent is not None:
         why_not.append(no_agent)
-    ready = not why_not and plan is not None
-    return Report(ready, plan.agent if plan else None, why_not, found, not_found, checks)
+    ready = not why_not and launch is not None
+    return Report(ready, launch.agent if launch else None, why_not, found, not_found, checks)
 
 
-def _plan(resolved: Resolved, workdir: Path) -> tuple[Plan | None, str | None]:
+def _launch(resolved: Resolved, workdir: Path) -> tuple[Launch | None, str | None]:
     if trust.untrusted(trust.items(resolved, workdir)):
         return None, None  # the check of that name says what is missing
     try:
-        return make_plan(resolved, workdir), None
+        return prepare_launch(resolved, workdir), None
     except UsageError as error:
         text = str(error)
         if resolved.settings.agent == "auto" and text.startswith("no agent was found"):
@@ -71,16 +71,16 @@ def describe_version(agent: AgentCheck) -> str:
         return "" if agent.name == "custom" else "version unknown"
     # Of many, the first and the last say enough; `--json` has them all.
     tested = ", ".join(agent.tested) if len(agent.tested) < 4 else f"{agent.tested[0]} … {agent.tested[-1]}"
-    match agent.standing:
-        case Standing.TESTED:
+    match agent.version_status:
+        case VersionStatus.TESTED:
             return f"{agent.version}, tested"
-        case Standing.TOO_OLD:
+        case VersionStatus.TOO_OLD:
             return f"{agent.version}, too old: at least {agent.minimum} is needed"
-        case Standing.OLDER:
+        case VersionStatus.OLDER:
             return f"{agent.version}, older than those tested ({tested})"
-        case Standing.NEWER:
+        case VersionStatus.NEWER:
             return f"{agent.version}, newer than those tested ({tested})"
-        case Standing.BETWEEN:
+        case VersionStatus.BETWEEN:
             return f"{agent.version}, between those tested ({tested})"
-        case Standing.UNKNOWN:
+        case VersionStatus.UNKNOWN:
             return f"{agent.version}, none was tested"

@@ -10,7 +10,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ralph.planning.launch import Plan
+    from ralph.judging.prices import Prices
     from ralph.transcripts.events import Usage
 
 
@@ -96,6 +96,6 @@ def _counts(usage: Usage) -> bool:
     return any(n is not None for n in (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens))
 
 
-def pricing(plan: Plan) -> CostOf:
-    """The model is what the agent says it is, else what it was told to be."""
-    return lambda usage: plan.prices.cost(usage, usage.model or plan.settings.model)
+def pricing(prices: Prices, model: str | None) -> CostOf:
+    """Prices usage by the model that the agent names, or else by the configured one."""
+    return lambda usage: prices.cost(usage, usage.model or model)

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from ralph.journal.writer import JournalWriter
     from ralph.loop.limits import Limits
     from ralph.loop.record import Recorder
-    from ralph.loop.state import Standing
+    from ralph.loop.state import RunState
     from ralph.transcripts.events import TranscriptEvent
     from ralph.ui.screen import Screen
 
 
-class Telling:
+class Announcer:
     """`started` is when the run would have begun if all of it had been run at once, on the monotonic clock."""
 
-    def __init__(self, journal: JournalWriter, screen: Screen, state: Standing, limits: Limits) -> None:
+    def __init__(self, journal: JournalWriter, screen: Screen, state: RunState, limits: Limits) -> None:
         self._journal = journal
         self._screen = screen
         self._state = state

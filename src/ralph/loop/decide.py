@@ -150,8 +150,8 @@ def _limited(facts: Facts, limit: Limit, policy: Policy) -> Step:
         return Step(End.LIMIT, f"{budget}; not complete: {what}")
     if patience.on_limit is OnLimit.STOP and verdict.outcome in ACCOUNT:
         return Step(End.NEEDS_PERSON, f"{what} — {known}: run again then (--on-limit wait would wait for it)")
-    if limit.relief is not None:
-        return Step(None, f"{what}; {known}: {limit.relief} takes over")
+    if limit.fallback is not None:
+        return Step(None, f"{what}; {known}: {limit.fallback} takes over")
     if patience.retries and limit.guesses > patience.retries:
         tries = f"{limit.guesses} iterations in a row, since iteration {limit.since}"
         return Step(End.FAILED, f"the provider let none of {tries}, get through; the last one: {what}")

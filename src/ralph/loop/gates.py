@@ -12,7 +12,7 @@ from ralph.loop.verify import Check, blocking, feedback, run_check
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
     from ralph.runners.process import Supervisor
     from ralph.transcripts.events import TranscriptEvent
 
@@ -22,7 +22,7 @@ class Gates:
 
     def __init__(
         self,
-        plan: Plan,
+        launch: Launch,
         supervisor: Supervisor,
         emit: Callable[[list[TranscriptEvent]], None],
         checking: Callable[[str, float], None],
@@ -30,7 +30,7 @@ class Gates:
         first: progress.Snapshot | None = None,
     ) -> None:
         """`until` says when the run must end."""
-        self._plan = plan
+        self._launch = launch
         self._checking = checking
         self._until = until
         self._supervisor = supervisor
@@ -38,12 +38,12 @@ class Gates:
         #: how the checks were before the run
         self.baseline: dict[str, bool] = {}
         self.trespassed: set[str] = set()
-        self.first = first or progress.take(plan.workdir)
+        self.first = first or progress.take(launch.workdir)
         self.notes: list[str] = []
 
     @property
     def commands(self) -> tuple[str, ...]:
-        return self._plan.settings.verify
+        return self._launch.settings.verify
 
     def take_baseline(self) -> bool:
         """Checks before the run: what fails now is not the agent's fault later. False: they were stopped."""
@@ -62,7 +62,7 @@ class Gates:
 
     def trespass(self, changes: progress.Changes) -> str | None:
         """What this iteration changed that must not be changed, in words."""
-        allowed = self._plan.settings.allowed_paths
+        allowed = self._launch.settings.allowed_paths
         if not allowed:
             return None
         bad = progress.outside(self._local(changes.files), allowed)
@@ -102,28 +102,28 @@ class Gates:
 
     @property
     def _strict(self) -> bool:
-        return self._plan.settings.verify_strict
+        return self._launch.settings.verify_strict
 
     def _check(self, command: str) -> Check:
-        timeout = self._plan.settings.verify_timeout or None
+        timeout = self._launch.settings.verify_timeout or None
         began = time.monotonic()
         return run_check(
             self._supervisor,
             command,
-            str(self._plan.workdir),
-            self._plan.env,
+            str(self._launch.workdir),
+            self._launch.env,
             timeout,
             lambda: self._checking(command, time.monotonic() - began),
             self._until(),
         )
 
     def _changed_since_start(self) -> set[str]:
-        return set(self._local(progress.compare(self.first, progress.take(self._plan.workdir)).files))
+        return set(self._local(progress.compare(self.first, progress.take(self._launch.workdir)).files))
 
     def _local(self, files: list[str]) -> list[str]:
         """Paths as seen from the working directory."""
         if self.first.top is None:
             return files
-        workdir = os.path.realpath(self._plan.workdir)
+        workdir = os.path.realpath(self._launch.workdir)
         top = os.path.realpath(self.first.top)
         return [os.path.relpath(f"{top}/{name}", workdir) for name in files]

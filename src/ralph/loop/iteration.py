@@ -15,7 +15,7 @@ from ralph.judging.observe import Observation, add_usage, known_total
 from ralph.loop import progress, report
 from ralph.loop.record import Recorder
 from ralph.loop.sessions import Ticket, session_of, told_again
-from ralph.planning.launcher import Launch, SessionMode
+from ralph.planning.launcher import CommandLine, SessionMode
 from ralph.runners.process import Command, Ended, EndKind
 from ralph.transcripts.safe import SafeAdapter
 from ralph.trust import items as trust
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from ralph.journal.writer import JournalWriter
     from ralph.judging.signals import Markers
-    from ralph.loop.announce import Telling
+    from ralph.loop.announce import Announcer
     from ralph.loop.control import Control
     from ralph.loop.gates import Gates
     from ralph.loop.limits import Limits
-    from ralph.loop.state import Standing
-    from ralph.loop.turns import Crew
-    from ralph.planning.launch import Plan
+    from ralph.loop.state import RunState
+    from ralph.loop.turns import Turns
+    from ralph.planning.launch import Launch
     from ralph.planning.prompt import PromptSource
     from ralph.runners.process import Supervisor
     from ralph.runners.stop import StopSwitch
@@ -63,11 +63,11 @@ class Iterations:
         journal: JournalWriter,
         supervisor: Supervisor,
         stop: StopSwitch,
-        telling: Telling,
-        crew: Crew,
+        announcer: Announcer,
+        turns: Turns,
         gates: Gates,
         control: Control,
-        state: Standing,
+        state: RunState,
         limits: Limits,
         markers: Markers,
     ) -> None:
@@ -75,8 +75,8 @@ class Iterations:
         self._journal = journal
         self._supervisor = supervisor
         self._stop = stop
-        self._telling = telling
-        self._crew = crew
+        self._announcer = announcer
+        self._turns = turns
         self._gates = gates
         self._control = control
         self._state = state
@@ -85,59 +85,59 @@ class Iterations:
         self._latest: str | None = None  # what the prompt was last
 
     @property
-    def _plan(self) -> Plan:
-        return self._crew.plan
+    def _launch(self) -> Launch:
+        return self._turns.launch
 
     def run(self) -> Finished | None:
         """None if it was stopped before there was a prompt."""
-        state, plan, sessions = self._state, self._plan, self._crew.sessions
-        if not plan.workdir.is_dir():
-            raise RunError(f"the working directory is gone: {plan.workdir}")
-        launcher = plan.launcher
+        state, launch, sessions = self._state, self._launch, self._turns.sessions
+        if not launch.workdir.is_dir():
+            raise RunError(f"the working directory is gone: {launch.workdir}")
+        launcher = launch.launcher
         base = self._read_prompt()
         if base is None:
             return None
         ticket = sessions.next()
         text = self._whole_prompt(launcher.render(base) if launcher else base, ticket)
-        before = progress.take(plan.workdir)
+        before = progress.take(launch.workdir)
         self._put_back()
         prompt_file, *raw = self._journal.begin_iteration(state.iteration, text.encode("utf-8", "surrogateescape"))
         start = report.iteration_start(
-            state.iteration, self._telling.maximum, text, self._prompt.shown, plan, relief=self._crew.turn > 0
+            state.iteration, self._announcer.maximum, text, self._prompt.shown, launch, fallback=self._turns.turn > 0
         )
-        self._telling.emit([start])
+        self._announcer.emit([start])
         state.calls = state.calls.called(time.time())
         own = launcher.adapter(text) if launcher else None
-        adapter = SafeAdapter(own or registry.create(plan.transcript, prompt=text))
+        adapter = SafeAdapter(own or registry.create(launch.transcript, prompt=text))
         self._journal.masked.expect_pieces(adapter.pieces)
-        told = told_again(plan, sessions.told) if ticket.resume else None
-        seen = Observation(plan.reader(self._markers) or self._markers, self._crew.cost_of, told)
-        pty = plan.settings.pty or plan.invocation.pty
+        told = told_again(launch, sessions.told) if ticket.resume else None
+        seen = Observation(launch.reader(self._markers) or self._markers, self._turns.cost_of, told)
+        pty = launch.settings.pty or launch.invocation.pty
         stored = not self._journal.redacts
-        recorder = Recorder(adapter, seen, (raw[0], raw[1]), self._telling.emit, pty=pty, stored=stored)
-        recorder.budget = (self._limits, state.usage, self._telling.started)
+        recorder = Recorder(adapter, seen, (raw[0], raw[1]), self._announcer.emit, pty=pty, stored=stored)
+        recorder.budget = (self._limits, state.usage, self._announcer.started)
         recorder.interruption = self._control.interruption
-        recorder.on_tick = lambda: self._telling.tick(recorder)
-        launch = self._launch(text, prompt_file, ticket)
-        aside = recorder.listen(launcher.aside) if launcher and launch.aside else None
+        recorder.on_tick = lambda: self._announcer.tick(recorder)
+        line = self._command_line(text, prompt_file, ticket)
+        aside = recorder.listen(launcher.aside) if launcher and line.aside else None
         files = (raw[0], raw[1]) if stored else None  # nobody else would mask what is rescued
-        environment = self._child_env(prompt_file) | launch.env
-        command = Command(launch.argv, environment, str(plan.workdir), launch.stdin, pty, aside, files)
+        environment = self._child_env(prompt_file) | line.env
+        command = Command(line.argv, environment, str(launch.workdir), line.stdin, pty, aside, files)
         try:
-            ended = self._supervisor.run(command, recorder, self._crew.deadlines)
+            ended = self._supervisor.run(command, recorder, self._turns.deadlines)
         finally:
             recorder.finish()
         self._put_back()
         if launcher:
             recorder.add(launcher.finish(prompt_file.parent, ended, seen))
         self._journal.end_iteration(state.iteration)
-        if ended.kind is EndKind.NOT_STARTED and not plan.workdir.is_dir():
-            raise RunError(f"the working directory is gone: {plan.workdir}")
+        if ended.kind is EndKind.NOT_STARTED and not launch.workdir.is_dir():
+            raise RunError(f"the working directory is gone: {launch.workdir}")
         state.usage = add_usage(state.usage, seen.spent)
         state.costs.add(seen.cost)
         state.usage_missing += not seen.usage_seen
         verdict = judge(ended, seen, structured=adapter.structured)
-        if plan.session_mode is not SessionMode.FRESH:
+        if launch.session_mode is not SessionMode.FRESH:
             stdout = prompt_file.with_name("stdout.raw")
             sessions.after(ticket, session_of(launcher, seen.session_id, stdout), verdict)
             if seen.usage_seen:
@@ -145,15 +145,15 @@ class Iterations:
         self._remark(ended, recorder)
         advice = launcher.help_for(verdict.outcome.value) if launcher else None
         if advice:
-            self._telling.note(advice)
-        changes = progress.compare(before, progress.take(plan.workdir))
+            self._announcer.note(advice)
+        changes = progress.compare(before, progress.take(launch.workdir))
         return Finished(state.iteration, verdict, ended, seen, changes, adapter.capabilities)
 
     def _put_back(self) -> None:
         """The record of the run, if the agent or a check has deleted it with all that git does not know."""
         if self._journal.put_back():
             self._control.put_back()
-            self._telling.note(PUT_BACK)
+            self._announcer.note(PUT_BACK)
 
     def _read_prompt(self) -> str | None:
         """Again each time. An editor may be saving it: a moment's absence is forgiven. None: the run was stopped.
@@ -170,7 +170,7 @@ class Iterations:
             else:
                 return self._latest
         if self._latest is not None and self._prompt.gone:
-            self._telling.note(f"{self._prompt.shown} is gone: the prompt of the iteration before is given again")
+            self._announcer.note(f"{self._prompt.shown} is gone: the prompt of the iteration before is given again")
             return self._latest
         raise RunError(f"iteration {self._state.iteration} cannot start: {failure}")
 
@@ -183,7 +183,7 @@ class Iterations:
             return text
         for length in _NOTES_CUT:
             try:
-                self._launch(text, self._plan.workdir / "prompt.md", ticket)
+                self._command_line(text, self._launch.workdir / "prompt.md", ticket)
             except UsageError:
                 shorter = f"{notes[:length]}\n… (shortened)" if length else ""
                 text = self._control.begin(with_notes(shorter, base))
@@ -191,24 +191,24 @@ class Iterations:
                 break
         return text
 
-    def _launch(self, text: str, prompt_file: Path, ticket: Ticket) -> Launch:
-        return self._plan.launch(text, prompt_file, ticket.session, resume=ticket.resume)
+    def _command_line(self, text: str, prompt_file: Path, ticket: Ticket) -> CommandLine:
+        return self._launch.command_line(text, prompt_file, ticket.session, resume=ticket.resume)
 
     def _child_env(self, prompt_file: Path) -> dict[str, str]:
         """What an agent or a hook may want to know; none of these names is a setting of ours."""
-        plan = self._plan
-        env = {name: value for name, value in plan.env.items() if name != trust.VARIABLE}  # for this run, no other
+        launch = self._launch
+        env = {name: value for name, value in launch.env.items() if name != trust.VARIABLE}  # for this run, no other
         return env | {
             "RALPH_RUN_ID": self._journal.paths.run_id,
             "RALPH_RUN_DIR": str(self._journal.paths.root),
             "RALPH_ITERATION": str(self._state.iteration),
             "RALPH_CURRENT_PROMPT": str(prompt_file),
-            "PWD": str(plan.workdir),
+            "PWD": str(launch.workdir),
         }
 
     def _remark(self, ended: Ended, recorder: Recorder) -> None:
-        """What the user should know about how the processes ended, and about limits that nobody can hold to."""
-        note, plan, seen = self._telling.note, self._plan, recorder.observation
+        """What the user should know about line the processes ended, and about limits that nobody can hold to."""
+        note, launch, seen = self._announcer.note, self._launch, recorder.observation
         if ended.strays:
             note(f"the agent left processes behind, which were ended: {', '.join(ended.strays)}")
         if ended.left:
@@ -217,8 +217,8 @@ class Iterations:
             note("this output looks like RTF1; --transcript rtf1 would understand it")
         if self._state.iteration > 1:
             return
-        if self._limits.cost and seen.cost.usd is None and not plan.cost_gap:
-            note(costs.not_enforced(seen.usage.model or plan.settings.model))
+        if self._limits.cost and seen.cost.usd is None and not launch.cost_gap:
+            note(costs.not_enforced(seen.usage.model or launch.settings.model))
         if self._limits.tokens and known_total(seen.usage) is None:
             note("--max-tokens cannot be enforced: this agent did not report its tokens")
 

@@ -27,30 +27,30 @@ if TYPE_CHECKING:
     from ralph.loop.limits import Limits
     from ralph.loop.progress import Changes
     from ralph.loop.resume import Past
-    from ralph.loop.state import Standing
+    from ralph.loop.state import RunState
     from ralph.loop.verify import Check
     from ralph.loop.waits import Wait
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
 
 _FILES_SHOWN = 12
 
 
-def run_start(plan: Plan, run_id: str, limits: Limits, past: Past | None = None) -> Meta:
+def run_start(launch: Launch, run_id: str, limits: Limits, past: Past | None = None) -> Meta:
     """Of a run, or of what is left of one."""
     before: dict[str, Any] = {}
     if past is not None:
-        before = {"after": past.end or "died", "iterations": past.standing.iteration, "torn": past.torn or None}
+        before = {"after": past.end or "died", "iterations": past.state.iteration, "torn": past.torn or None}
     return Meta(
         {
             "kind": (Kind.RUN_RESUME if past else Kind.RUN_START).value,
             **{name: value for name, value in before.items() if value is not None},
             "run": run_id,
-            "agent": plan.agent,
-            "version": plan.version,
-            "transcript": plan.transcript,
-            "cwd": str(plan.workdir),
+            "agent": launch.agent,
+            "version": launch.version,
+            "transcript": launch.transcript,
+            "cwd": str(launch.workdir),
             "limits": describe_limits(limits),
-            **({"relief": [other.agent for other in plan.relief]} if plan.relief else {}),
+            **({"fallbacks": [other.agent for other in launch.fallbacks]} if launch.fallbacks else {}),
         }
     )
 
@@ -74,22 +74,22 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def iteration_start(number: int, maximum: int, prompt: str, source: str, plan: Plan, *, relief: bool) -> Meta:
-    """`relief`: the agent is not the run's first choice."""
+def iteration_start(number: int, maximum: int, prompt: str, source: str, launch: Launch, *, fallback: bool) -> Meta:
+    """`fallback`: the agent is not the run's first choice."""
     return Meta(
         {
             "kind": Kind.ITERATION_START.value,
             "n": number,
             "max": maximum,
-            "agent": plan.agent,
-            **({"relief": True} if relief else {}),
+            "agent": launch.agent,
+            **({"fallback": True} if fallback else {}),
             "prompt_chars": len(prompt),
             "prompt_from": source,
         }
     )
 
 
-def iteration_end(finished: Finished, step: Step, standing: Standing, *, counted: bool) -> Meta:
+def iteration_end(finished: Finished, step: Step, state: RunState, *, counted: bool) -> Meta:
     """The verdict, and the PLAN, ACTIONS and REPORT callouts as far as the transcript supports them."""
     verdict, seen, capabilities = finished.verdict, finished.seen, finished.capabilities
     fields: dict[str, Any] = {
@@ -111,7 +111,7 @@ def iteration_end(finished: Finished, step: Step, standing: Standing, *, counted
         "commits": finished.changes.commits,
         "progress": describe_changes(finished.changes),
         "counted": None if counted else False,
-        **_state(standing),
+        **_state(state),
         "next": f"{step.end.replace('_', ' ') if step.end else 'going on'}: {step.reason}",
     }
     if capabilities.supports_roles and seen.plan:
@@ -123,7 +123,7 @@ def iteration_end(finished: Finished, step: Step, standing: Standing, *, counted
     return Meta({k: v for k, v in fields.items() if v is not None})
 
 
-def cut_short(number: int, seen: Observation, standing: Standing) -> Meta:
+def cut_short(number: int, seen: Observation, state: RunState) -> Meta:
     """The end of an iteration whose ralph was ended in the middle of it, written by the one that goes on."""
     return Meta(
         {
@@ -136,15 +136,15 @@ def cut_short(number: int, seen: Observation, standing: Standing) -> Meta:
             **({"usage": msgspec.to_builtins(seen.spent)} if seen.usage_seen else {}),
             "tools": msgspec.to_builtins(seen.tools),
             "counted": False,
-            **_state(standing),
+            **_state(state),
             "next": "going on: it is done again",
         }
     )
 
 
-def _state(standing: Standing) -> dict[str, Any]:
-    breaker = msgspec.to_builtins(standing.breaker)
-    return {**({"breaker": breaker} if breaker else {}), "state": saved(standing)}
+def _state(state: RunState) -> dict[str, Any]:
+    breaker = msgspec.to_builtins(state.breaker)
+    return {**({"breaker": breaker} if breaker else {}), "state": saved(state)}
 
 
 def describe_tools(seen: Observation) -> str:

@@ -14,7 +14,7 @@ from ralph.judging import costs
 from ralph.judging.observe import Observation
 from ralph.loop.progress import Snapshot
 from ralph.loop.sessions import told_again
-from ralph.loop.state import Standing, restored
+from ralph.loop.state import RunState, restored
 from ralph.transcripts.events import Meta, TranscriptEvent, UsageEvent
 from ralph.transcripts.framing import LineFramer
 from ralph.transcripts.meta import Kind
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ralph.journal.layout import RunPaths
     from ralph.judging.signals import Markers
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
 
 _CHUNK = 1 << 20
 
@@ -34,7 +34,7 @@ _CHUNK = 1 << 20
 class Past(msgspec.Struct, frozen=True):
     """A run up to now."""
 
-    standing: Standing
+    state: RunState
     #: the tree before the run; None if that was not written down
     first: Snapshot | None
     #: how each check was before the run
@@ -54,7 +54,7 @@ class Past(msgspec.Struct, frozen=True):
 
 def read(paths: RunPaths) -> Past:
     """Everything that the journal knows. UsageError if it is not one of a run that can be gone on with."""
-    standing = Standing()
+    state = RunState()
     baseline: dict[str, bool] = {}
     cut: int | None = None
     agent = ""
@@ -79,7 +79,7 @@ def read(paths: RunPaths) -> Past:
             case Kind.ITERATION_END:
                 cut, marked = None, last
                 try:
-                    standing = restored(fields)
+                    state = restored(fields)
                 except (KeyError, msgspec.ValidationError):
                     raise UsageError(
                         f"run {paths.run_id} was written by a version of ralph that did not keep what is needed to "
@@ -90,8 +90,8 @@ def read(paths: RunPaths) -> Past:
     if not begun:
         raise UsageError(f"run {paths.run_id} died before it began; start a new run")
     # The time since the last number that was written down is known from the clock of the records alone.
-    standing.elapsed += max(0.0, max(last, _last_output(paths, cut)) - (marked or begun))
-    return Past(standing, _first(paths), baseline, cut, agent, cut_at, tuple(usage), end)
+    state.elapsed += max(0.0, max(last, _last_output(paths, cut)) - (marked or begun))
+    return Past(state, _first(paths), baseline, cut, agent, cut_at, tuple(usage), end)
 
 
 def _number(paths: RunPaths, value: object) -> int:
@@ -109,24 +109,24 @@ def _last_output(paths: RunPaths, iteration: int | None) -> float:
     return latest
 
 
-def lost(past: Past, paths: RunPaths, crew: tuple[Plan, ...], markers: Markers) -> Observation:
+def lost(past: Past, paths: RunPaths, turns: tuple[Launch, ...], markers: Markers) -> Observation:
     """What the iteration that was cut short had come to: its usage is spent, and the agent's session may be of use.
 
     The raw bytes know more than the events, as they are written first.
     """
     assert past.cut is not None
-    plan = next((one for one in crew if one.agent == past.cut_agent), None)
-    session = past.standing.sessions.get(past.cut_agent)
-    told = told_again(plan, session.told) if plan and session else None
-    seen = Observation(markers, costs.pricing(plan) if plan else None, told)
-    if plan is None or plan.launcher is not None:  # whose output other conventions' code has a hand in
+    launch = next((one for one in turns if one.agent == past.cut_agent), None)
+    session = past.state.sessions.get(past.cut_agent)
+    told = told_again(launch, session.told) if launch and session else None
+    seen = Observation(markers, costs.pricing(launch.prices, launch.settings.model) if launch else None, told)
+    if launch is None or launch.launcher is not None:  # whose output other conventions' code has a hand in
         seen.feed(list(past.cut_usage))
         return seen
     folder = paths.iteration(past.cut)
     prompt = None
     with suppress(OSError):
         prompt = (folder / "prompt.md").read_text("utf-8", "surrogateescape")
-    adapter = SafeAdapter(registry.create(plan.transcript, prompt=prompt))
+    adapter = SafeAdapter(registry.create(launch.transcript, prompt=prompt))
     for events in _events(folder / "stderr.raw", adapter.feed_stderr_lines):
         seen.feed(events)
     for events in _events(folder / "stdout.raw", adapter.feed_lines):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ralph.judging.judge import Outcome
 
 
-class Post(msgspec.Struct, frozen=True, omit_defaults=True):
+class Availability(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known about the limit of one agent. All of it is forgotten when the agent worked."""
 
     until: float = 0.0
@@ -22,23 +22,23 @@ class Post(msgspec.Struct, frozen=True, omit_defaults=True):
     since: int = 0
 
 
-class Rota(msgspec.Struct, frozen=True):
+class Rotation(msgspec.Struct, frozen=True):
     """The agents in order of preference, each with its post."""
 
     names: tuple[str, ...]
-    posts: tuple[Post, ...]
+    availability: tuple[Availability, ...]
 
     @classmethod
-    def of(cls, names: tuple[str, ...]) -> Rota:
-        return cls(names, tuple(Post() for _ in names))
+    def of(cls, names: tuple[str, ...]) -> Rotation:
+        return cls(names, tuple(Availability() for _ in names))
 
     def choose(self, now: float) -> int:
         """The first that is free, else the one that is free first."""
-        free = [i for i, post in enumerate(self.posts) if post.until <= now]
-        return free[0] if free else min(range(len(self.posts)), key=lambda i: self.posts[i].until)
+        free = [i for i, one in enumerate(self.availability) if one.until <= now]
+        return free[0] if free else min(range(len(self.availability)), key=lambda i: self.availability[i].until)
 
-    def worked(self, index: int) -> Rota:
-        return self if self.posts[index] == Post() else self._with(index, Post())
+    def worked(self, index: int) -> Rotation:
+        return self if self.availability[index] == Availability() else self._with(index, Availability())
 
     def limited(
         self,
@@ -50,28 +50,28 @@ class Rota(msgspec.Struct, frozen=True):
         *,
         iteration: int,
         jitter: float,
-    ) -> tuple[Rota, Limit]:
+    ) -> tuple[Rotation, Limit]:
         """After an agent ran into a limit."""
-        before = self.posts[index]
+        before = self.availability[index]
         tries = before.tries + 1
         guesses = 0 if told is not None else before.guesses + 1
         until = next_try(patience, outcome, told, now, tries=tries, guesses=guesses, jitter=jitter)
-        others = len(self.posts) > 1
+        others = len(self.availability) > 1
         if others and patience.retries and guesses > patience.retries:
             until = math.inf  # the others go on without it
         since = before.since if guesses > 1 else iteration
-        rota = self._with(index, Post(until, tries, guesses, since))
-        chosen = rota.choose(now)
-        free = rota.posts[chosen].until <= now
-        return rota, Limit(
+        rotation = self._with(index, Availability(until, tries, guesses, since))
+        chosen = rotation.choose(now)
+        free = rotation.availability[chosen].until <= now
+        return rotation, Limit(
             until=until,
-            next_at=rota.posts[chosen].until,
+            next_at=rotation.availability[chosen].until,
             told=told is not None,
             guesses=guesses,
             since=since,
-            relief=rota.names[chosen] if free and chosen != index else None,
+            fallback=rotation.names[chosen] if free and chosen != index else None,
         )
 
-    def _with(self, index: int, post: Post) -> Rota:
-        posts = tuple(post if i == index else p for i, p in enumerate(self.posts))
-        return msgspec.structs.replace(self, posts=posts)
+    def _with(self, index: int, one: Availability) -> Rotation:
+        availability = tuple(one if i == index else p for i, p in enumerate(self.availability))
+        return msgspec.structs.replace(self, availability=availability)

@@ -14,7 +14,7 @@ from ralph.judging.judge import Outcome
 from ralph.judging.observe import add_usage
 from ralph.judging.signals import Markers
 from ralph.loop import breaker, progress, report, resume, waits
-from ralph.loop.announce import Telling
+from ralph.loop.announce import Announcer
 from ralph.loop.calls import Calls
 from ralph.loop.control import STOPPED, Control
 from ralph.loop.decide import EXIT_CODES, PAUSED, End, Facts, Policy, Step, decide, is_failure, too_late
@@ -22,7 +22,7 @@ from ralph.loop.gates import Gates
 from ralph.loop.iteration import PUT_BACK, Iterations
 from ralph.loop.limits import Limits, used_up
 from ralph.loop.pause import hold
-from ralph.loop.turns import Crew, standing
+from ralph.loop.turns import Turns, initial_state
 from ralph.runners.process import EndKind
 from ralph.runners.stop import StopKind
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from ralph.journal.writer import JournalWriter
     from ralph.loop.resume import Past
-    from ralph.loop.state import Standing
-    from ralph.planning.launch import Plan
+    from ralph.loop.state import RunState
+    from ralph.planning.launch import Launch
     from ralph.planning.prompt import PromptSource
     from ralph.runners.process import Supervisor
     from ralph.runners.stop import StopSwitch
@@ -45,7 +45,7 @@ class Loop:
 
     def __init__(
         self,
-        plan: Plan,
+        launch: Launch,
         prompt: PromptSource,
         journal: JournalWriter,
         screen: Screen,
@@ -54,12 +54,12 @@ class Loop:
         ask: Callable[[], str] | None = None,
         past: Past | None = None,
     ) -> None:
-        self.plan = plan
+        self.launch = launch
         self.journal = journal
         self.stop = stop
         self.ask = ask
         self.past = past
-        settings = plan.settings
+        settings = launch.settings
         self.limits = Limits(
             settings.max_iterations,
             settings.max_runtime,
@@ -76,22 +76,24 @@ class Loop:
             settings.denied_after,
         )
         self.markers = Markers.configured(settings.completion_promise)
-        self.state = state = standing(plan, past)
+        self.state = state = initial_state(launch, past)
         state.calls = Calls(settings.max_calls_per_hour, state.calls.times)
-        self.telling = telling = Telling(journal, screen, state, self.limits)
-        self.crew = Crew(plan, state, journal.paths.run_id)
-        self.gates = Gates(plan, supervisor, telling.emit, telling.checking, self._latest, past.first if past else None)
+        self.announcer = announcer = Announcer(journal, screen, state, self.limits)
+        self.turns = Turns(launch, state, journal.paths.run_id)
+        self.gates = Gates(
+            launch, supervisor, announcer.emit, announcer.checking, self._latest, past.first if past else None
+        )
         if past is not None:
             self.gates.baseline = past.baseline
             self.gates.notes = list(state.notes)
             self.gates.trespassed = set(state.trespassed)
-        go_on = report.resume_command(plan.workdir, journal.paths.run_id, alone=settings.exclusive)
+        go_on = report.resume_command(launch.workdir, journal.paths.run_id, alone=settings.exclusive)
         self.control = Control(
             Requests(journal.paths),
             stop,
-            telling.emit,
-            lambda since: telling.pausing(since, go_on),
-            telling.held_for,
+            announcer.emit,
+            lambda since: announcer.pausing(since, go_on),
+            announcer.held_for,
             go_on,
         )
         self.iterations = Iterations(
@@ -99,8 +101,8 @@ class Loop:
             journal,
             supervisor,
             stop,
-            telling,
-            self.crew,
+            announcer,
+            self.turns,
             self.gates,
             self.control,
             state,
@@ -111,7 +113,7 @@ class Loop:
     # -- the whole
 
     def go(self) -> int:
-        self.emit([report.run_start(self.plan, self.journal.paths.run_id, self.limits, self.past)])
+        self.emit([report.run_start(self.launch, self.journal.paths.run_id, self.limits, self.past)])
         try:
             step = self._go_on(self.past) if self.past else None
             if step is None and not self.gates.take_baseline():
@@ -138,15 +140,15 @@ class Loop:
             state.iteration = past.cut
             state.uncounted += 1
             state.calls = state.calls.called(past.cut_at)
-            lost = resume.lost(past, self.journal.paths, self.crew.plans, self.markers)
+            lost = resume.lost(past, self.journal.paths, self.turns.launches, self.markers)
             state.usage = add_usage(state.usage, lost.spent)
             state.costs.add(lost.cost)
             state.usage_missing += not lost.usage_seen
             if lost.usage_seen:
-                self.crew.has_told(past.cut_agent, lost.told)
+                self.turns.has_told(past.cut_agent, lost.told)
             self.journal.at(past.cut)
-            self.emit([report.cut_short(past.cut, lost, self._standing(None))])
-        reached = used_up(self.limits, state.usage, self.telling.elapsed, state.iteration - state.uncounted)
+            self.emit([report.cut_short(past.cut, lost, self._snapshot(None))])
+        reached = used_up(self.limits, state.usage, self.announcer.elapsed, state.iteration - state.uncounted)
         if reached is not None:
             return Step(End.LIMIT, f"{reached}: give it more to go on")
         if state.wait is not None and state.wait.until > time.time():
@@ -156,14 +158,14 @@ class Loop:
 
     def _latest(self) -> float | None:
         """When the run must end."""
-        return self.telling.started + self.limits.runtime if self.limits.runtime else None
+        return self.announcer.started + self.limits.runtime if self.limits.runtime else None
 
-    def _standing(self, wait: waits.Wait | None) -> Standing:
+    def _snapshot(self, wait: waits.Wait | None) -> RunState:
         """All that another process would need to go on from here."""
         return msgspec.structs.replace(
             self.state,
-            elapsed=round(self.telling.elapsed, 3),
-            sessions=self.crew.saved_sessions(),
+            elapsed=round(self.announcer.elapsed, 3),
+            sessions=self.turns.saved_sessions(),
             notes=self.gates.notes,
             trespassed=sorted(self.gates.trespassed),
             wait=wait,
@@ -172,7 +174,7 @@ class Loop:
     def _iterate(self) -> Step | None:
         """One iteration and what follows from it; None: go on."""
         state = self.state
-        changed = self.crew.take_turn()
+        changed = self.turns.take_turn()
         if changed is not None:
             self.note(changed)
         state.iteration += 1
@@ -184,7 +186,7 @@ class Loop:
         verdict = finished.verdict
         trespass = self.gates.trespass(finished.changes)
         rejected = (trespass or self.control.unread() or self.gates.reject()) if verdict.completed else None
-        limit = self.crew.limit(finished, self.policy.patience)
+        limit = self.turns.limit(finished, self.policy.patience)
         stopped = finished.ended.kind is EndKind.STOPPED
         by_user = stopped and (self.stop.kind is not None or finished.ended.reason == PAUSED)
         counted = limit is None and not by_user
@@ -206,7 +208,7 @@ class Loop:
             claims_in_a_row=state.claims,
             failures_in_a_row=state.failures,
             usage=state.usage,
-            elapsed=self.telling.elapsed,
+            elapsed=self.announcer.elapsed,
             checks=len(self.gates.commands),
             uncounted=state.uncounted,
             now=time.time(),
@@ -215,7 +217,7 @@ class Loop:
             denials_in_a_row=state.denials,
         )
         step = self._stopped() or self.control.finish(decide(facts, self.policy))
-        self.emit([report.iteration_end(finished, step, self._standing(step.wait), counted=counted)])
+        self.emit([report.iteration_end(finished, step, self._snapshot(step.wait), counted=counted)])
         self.control.consumed(verdict)
         return self._between(step)
 
@@ -229,11 +231,11 @@ class Loop:
             self.state.breaker = self.state.breaker.cooled_down()
         slot = self.state.calls.wait(time.time())
         if slot is not None and self._stopped() is None:
-            late = too_late(slot, self.limits, self.telling.elapsed)
+            late = too_late(slot, self.limits, self.announcer.elapsed)
             if late is not None:
                 return late
             self._hold(slot)
-        pause = self.plan.settings.sleep - (time.monotonic() - began)
+        pause = self.launch.settings.sleep - (time.monotonic() - began)
         if pause > 0:
             self.control.wait(pause)
         if self._stopped() is None and self.ask is not None:
@@ -246,7 +248,7 @@ class Loop:
 
     def _hold(self, wait: waits.Wait) -> None:
         self.emit([report.wait(wait, time.time())])
-        hold(wait, self.control, lambda left: self.telling.waiting(wait.why, left))
+        hold(wait, self.control, lambda left: self.announcer.waiting(wait.why, left))
 
     def _stopped(self) -> Step | None:
         match self.stop.kind:
@@ -259,25 +261,27 @@ class Loop:
             case None:
                 return None
 
-    # -- telling
+    # -- announcing
 
     def emit(self, events: list[TranscriptEvent]) -> None:
-        self.telling.emit(events)
+        self.announcer.emit(events)
 
     def note(self, text: str) -> None:
-        self.telling.note(text)
+        self.announcer.note(text)
 
     def _end(self, step: Step) -> int:
         assert step.end is not None
         if self.journal.put_back():
             self.note(PUT_BACK)
         changes = (
-            progress.compare(self.gates.first, progress.take(self.plan.workdir)) if self.plan.workdir.is_dir() else None
+            progress.compare(self.gates.first, progress.take(self.launch.workdir))
+            if self.launch.workdir.is_dir()
+            else None
         )
         facts: dict[str, Any] = {
             "iterations": self.state.iteration,
             "uncounted": self.state.uncounted,
-            "seconds": self.telling.elapsed,
+            "seconds": self.announcer.elapsed,
             "paused": self.control.paused,
             "usage": self.state.usage,
             "usage_missing": self.state.usage_missing,
@@ -286,5 +290,5 @@ class Loop:
         for text in self.control.left():
             self.note(f"no iteration that worked has read this note: {text.strip()}")
         code = EXIT_CODES[step.end]
-        self.emit([report.run_end(step, code, facts, changes, self.journal.paths, self.plan.workdir)])
+        self.emit([report.run_end(step, code, facts, changes, self.journal.paths, self.launch.workdir)])
         return code

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.judging.judge import Verdict
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
     from ralph.planning.launcher import Launcher
 
 #: How much of a recording is searched for an id that no event told.
@@ -71,9 +71,9 @@ class Sessions:
         self._session = found or ticket.session
 
 
-def told_again(plan: Plan, told: Usage | None) -> Usage | None:
+def told_again(launch: Launch, told: Usage | None) -> Usage | None:
     """Of what a session told until now, that which it will tell once more when it is gone on with."""
-    flags = plan.invocation.session or (plan.spec.session if plan.spec else None)
+    flags = launch.invocation.session or (launch.spec.session if launch.spec else None)
     if told is None or flags is None:
         return None
     if flags.cumulative_usage:

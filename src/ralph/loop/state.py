@@ -10,7 +10,7 @@ import msgspec
 from ralph.judging.costs import RunCosts
 from ralph.loop.breaker import Breaker
 from ralph.loop.calls import Calls
-from ralph.loop.rotation import Post, Rota
+from ralph.loop.rotation import Availability, Rotation
 from ralph.loop.waits import Wait  # noqa: TC001 - msgspec reads it
 from ralph.transcripts.events import Usage
 
@@ -28,7 +28,7 @@ class Session(msgspec.Struct, frozen=True, omit_defaults=True):
     told: Usage | None = None
 
 
-class Standing(msgspec.Struct, omit_defaults=True):
+class RunState(msgspec.Struct, omit_defaults=True):
     """Numbers, budgets and counters of a run."""
 
     iteration: int = 0
@@ -44,7 +44,7 @@ class Standing(msgspec.Struct, omit_defaults=True):
     usage_missing: int = 0
     costs: RunCosts = msgspec.field(default_factory=RunCosts)
     breaker: Breaker = Breaker()
-    rota: Rota = Rota((), ())
+    rotation: Rotation = Rotation((), ())
     calls: Calls = Calls()
     #: by the name of the agent
     sessions: dict[str, Session] = {}
@@ -56,46 +56,46 @@ class Standing(msgspec.Struct, omit_defaults=True):
     wait: Wait | None = None
 
 
-def saved(standing: Standing) -> dict[str, Any]:
+def saved(state: RunState) -> dict[str, Any]:
     """For `iteration_end`, which has the breaker in a field of its own."""
-    posts = tuple(msgspec.structs.replace(p, until=min(p.until, _NEVER)) for p in standing.rota.posts)
-    rota = msgspec.structs.replace(standing.rota, posts=posts)
-    fields: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(standing, rota=rota))
+    availability = tuple(msgspec.structs.replace(p, until=min(p.until, _NEVER)) for p in state.rotation.availability)
+    rotation = msgspec.structs.replace(state.rotation, availability=availability)
+    fields: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(state, rotation=rotation))
     fields.pop("breaker", None)
     return fields
 
 
-def restored(iteration_end: dict[str, Any]) -> Standing:
+def restored(iteration_end: dict[str, Any]) -> RunState:
     """The opposite of `saved`. Raises msgspec.ValidationError for what is none."""
-    standing = msgspec.convert(iteration_end["state"], Standing)
-    standing.breaker = msgspec.convert(iteration_end.get("breaker", {}), Breaker)
-    if len(standing.rota.names) != len(standing.rota.posts):
+    state = msgspec.convert(iteration_end["state"], RunState)
+    state.breaker = msgspec.convert(iteration_end.get("breaker", {}), Breaker)
+    if len(state.rotation.names) != len(state.rotation.availability):
         raise msgspec.ValidationError("names without posts")
-    standing.rota = msgspec.structs.replace(
-        standing.rota,
-        posts=tuple(
-            msgspec.structs.replace(p, until=math.inf) if p.until >= _NEVER else p for p in standing.rota.posts
+    state.rotation = msgspec.structs.replace(
+        state.rotation,
+        availability=tuple(
+            msgspec.structs.replace(p, until=math.inf) if p.until >= _NEVER else p for p in state.rotation.availability
         ),
     )
-    return standing
+    return state
 
 
-def begun_anew(standing: Standing, names: tuple[str, ...], *, ended: str | None) -> Standing:
+def resumed(state: RunState, names: tuple[str, ...], *, ended: str | None) -> RunState:
     """For a run that is gone on with by the agents `names`. `ended` says how it ended, if it came to an end.
 
     What ended it, a person has looked at: that starts to count from the beginning. A run that died goes on as it was.
     """
-    posts = dict(zip(standing.rota.names, standing.rota.posts, strict=True))
-    standing = msgspec.structs.replace(
-        standing,
-        rota=Rota(names, tuple(_free(posts.get(name, Post())) for name in names)),
-        breaker=standing.breaker if standing.wait is not None else standing.breaker.cooled_down(),
+    availability = dict(zip(state.rotation.names, state.rotation.availability, strict=True))
+    state = msgspec.structs.replace(
+        state,
+        rotation=Rotation(names, tuple(_free(availability.get(name, Availability())) for name in names)),
+        breaker=state.breaker if state.wait is not None else state.breaker.cooled_down(),
     )
     if ended is not None:
-        standing.failures = standing.denials = 0
-    return standing
+        state.failures = state.denials = 0
+    return state
 
 
-def _free(post: Post) -> Post:
+def _free(one: Availability) -> Availability:
     """Who could be freed only by a person is tried again."""
-    return Post() if math.isinf(post.until) else post
+    return Availability() if math.isinf(one.until) else one

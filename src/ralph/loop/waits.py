@@ -82,7 +82,7 @@ class Limit(msgspec.Struct, frozen=True):
     #: the iteration that was the first of them
     since: int
     #: another agent that is free now
-    relief: str | None = None
+    fallback: str | None = None
 
 
 def is_limit(verdict: Verdict, *, told: bool) -> bool:

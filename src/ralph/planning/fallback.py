@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.config.settings import HOSTED, OnLimit
-from ralph.planning.prepare import make_plan, with_warnings
+from ralph.planning.prepare import prepare_launch, with_warnings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.config.layers import Resolved
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
 
 #: Written for the first agent: another one would not know these names.
 _OF_THE_FIRST = {"model": None, "command": None, "transcript": "auto", **dict.fromkeys(HOSTED)}
 _TOLD = ("model", "transcript")
 
 
-def with_relief(plan: Plan, resolved: Resolved, workdir: Path) -> Plan:
+def with_fallbacks(launch: Launch, resolved: Resolved, workdir: Path) -> Launch:
     """The plan with those of the other agents; one that is not there is an error before the start, not at night."""
     others = tuple(_stand_in(resolved, name, workdir) for name in resolved.settings.agents[1:])
-    said = set(plan.resolved.warnings)
+    said = set(launch.resolved.warnings)
     more = [w for other in others for w in other.resolved.warnings if w not in said]
-    return msgspec.structs.replace(plan, resolved=with_warnings(plan.resolved, more), relief=others)
+    return msgspec.structs.replace(launch, resolved=with_warnings(launch.resolved, more), fallbacks=others)
 
 
-def _stand_in(resolved: Resolved, name: str, workdir: Path) -> Plan:
+def _stand_in(resolved: Resolved, name: str, workdir: Path) -> Launch:
     settings, origins = resolved.settings, dict(resolved.origins)
     changes: dict[str, object] = {"agent": name, "agents": (), "on_limit": OnLimit.WAIT}
     warnings = []
@@ -49,4 +49,4 @@ def _stand_in(resolved: Resolved, name: str, workdir: Path) -> Plan:
         warnings=warnings,
         hints=resolved.hints | {"allowed_tools"},
     )
-    return make_plan(changed, workdir)
+    return prepare_launch(changed, workdir)

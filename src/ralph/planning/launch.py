@@ -12,7 +12,7 @@ from ralph.config.settings import Settings, Signals
 from ralph.errors import UsageError
 from ralph.judging.prices import Prices
 from ralph.masking.known import looks_like_credential
-from ralph.planning.launcher import Launch, Launcher, SessionMode
+from ralph.planning.launcher import CommandLine, Launcher, SessionMode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ralph.judging.signals import Markers, SignalReader
 
 
-class Plan(msgspec.Struct, frozen=True):
+class Launch(msgspec.Struct, frozen=True):
     resolved: Resolved
     workdir: Path
     agent: str
@@ -41,7 +41,7 @@ class Plan(msgspec.Struct, frozen=True):
     dialect: str | None = None
     prices: Prices = Prices()
     #: the agents that take over while this one is limited, in this order
-    relief: tuple[Plan, ...] = ()
+    fallbacks: tuple[Launch, ...] = ()
 
     @property
     def settings(self) -> Settings:
@@ -108,8 +108,8 @@ class Plan(msgspec.Struct, frozen=True):
             return own
         from ralph.dialects.driver.status import StatusReader
 
-        plan = self.settings.fix_plan
-        return StatusReader(markers, self.workdir / plan if plan else None)
+        launch = self.settings.fix_plan
+        return StatusReader(markers, self.workdir / launch if launch else None)
 
     def base_for(self, session: str | None, *, resume: bool) -> list[str]:
         """`base`, for a session of the agent's own."""
@@ -126,10 +126,12 @@ class Plan(msgspec.Struct, frozen=True):
         )
         return [self.base[0], *flags]
 
-    def launch(self, prompt: str, prompt_file: Path, session: str | None = None, *, resume: bool = False) -> Launch:
+    def command_line(
+        self, prompt: str, prompt_file: Path, session: str | None = None, *, resume: bool = False
+    ) -> CommandLine:
         """The command for a prompt; a UsageError if it cannot be delivered."""
         if self.launcher is not None:
-            return self.launcher.launch(prompt, prompt_file, session, resume=resume)
+            return self.launcher.command_line(prompt, prompt_file, session, resume=resume)
         data = prompt.encode("utf-8", "surrogateescape")
         base = self.base_for(session, resume=resume)
         if self.template is not None:
@@ -137,16 +139,16 @@ class Plan(msgspec.Struct, frozen=True):
                 import shlex
 
                 command = self.template.replace("{prompt}", shlex.quote(str(prompt_file)))
-                return Launch([*base, command], None)
-            return Launch([*base, self.template], data)
+                return CommandLine([*base, command], None)
+            return CommandLine([*base, self.template], data)
         flag = [self.invocation.prompt_flag] if self.invocation.prompt_flag else []
         match self.invocation.prompt:
             case Delivery.STDIN:
-                return Launch(base, data)
+                return CommandLine(base, data)
             case Delivery.FILE:
                 if any("{prompt_file}" in a for a in base):
-                    return Launch([a.replace("{prompt_file}", str(prompt_file)) for a in base], None)
-                return Launch([*base, *flag, str(prompt_file)], None)
+                    return CommandLine([a.replace("{prompt_file}", str(prompt_file)) for a in base], None)
+                return CommandLine([*base, *flag, str(prompt_file)], None)
             case Delivery.ARGUMENT:
                 if prompt.startswith("-"):
                     # Most parsers take it for a flag, also behind one; a leading newline changes nothing else.
@@ -160,7 +162,7 @@ class Plan(msgspec.Struct, frozen=True):
                     )
                 if "\0" in prompt:
                     raise UsageError(f"the prompt holds a NUL byte, which {self.title} cannot take as an argument")
-                return Launch([*base, *flag, prompt], None)
+                return CommandLine([*base, *flag, prompt], None)
 
     @property
     def delivery(self) -> str:

@@ -25,7 +25,7 @@ class SessionMode(StrEnum):
     NAME = "name"
 
 
-class Launch(msgspec.Struct, frozen=True):
+class CommandLine(msgspec.Struct, frozen=True):
     """One command line, exactly. `env` is added to the plan's."""
 
     argv: list[str]
@@ -53,7 +53,7 @@ class Launcher:
     #: whether it can go on with a session
     resumes = False
 
-    def launch(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> Launch:
+    def command_line(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> CommandLine:
         """The command for a prompt; a UsageError if it cannot be delivered."""
         raise NotImplementedError
 

@@ -9,7 +9,7 @@ from ralph.masking.masker import Masker, for_settings
 
 if TYPE_CHECKING:
     from ralph.config.layers import Resolved
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
 
 
 def resolved_masker(resolved: Resolved) -> Masker:
@@ -17,11 +17,11 @@ def resolved_masker(resolved: Resolved) -> Masker:
     return for_settings(resolved.settings, dict(os.environ) | resolved.kept_back)
 
 
-def masker_of(plan: Plan) -> Masker:
+def masker_of(launch: Launch) -> Masker:
     """Of all that its agents could print: what is in our environment or in theirs, and what is kept back as well."""
-    crew = (plan, *plan.relief)
-    environ = dict(os.environ) | plan.resolved.kept_back
-    for one in crew:
+    launches = (launch, *launch.fallbacks)
+    environ = dict(os.environ) | launch.resolved.kept_back
+    for one in launches:
         environ |= one.env
-    known = {name for one in crew if one.spec for name in one.spec.login_env}
-    return for_settings(plan.settings, environ, known)
+    known = {name for one in launches if one.spec for name in one.spec.login_env}
+    return for_settings(launch.settings, environ, known)

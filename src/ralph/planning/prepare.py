@@ -18,7 +18,7 @@ from ralph.dialects.found import module as dialect_module
 from ralph.errors import UsageError
 from ralph.judging.prices import find as find_prices
 from ralph.planning.environment import login_kept_back
-from ralph.planning.launch import Plan
+from ralph.planning.launch import Launch
 from ralph.system.programs import which
 from ralph.trust import items as trust
 
@@ -27,50 +27,50 @@ if TYPE_CHECKING:
     from ralph.config.layers import Resolved
 
 
-def make_plan(resolved: Resolved, workdir: Path) -> Plan:
+def prepare_launch(resolved: Resolved, workdir: Path) -> Launch:
     """Chooses the agent and how to start it. Raises UsageError; starts nothing but version probes and, where the
     user trusts them, the hooks by which another convention's files say what they are."""
     trust.require(trust.starting(resolved, workdir))
     prices = find_prices(resolved)
-    plan = msgspec.structs.replace(_choose(resolved, workdir), prices=prices)
-    plan = msgspec.structs.replace(plan, resolved=with_warnings(plan.resolved, _unpriced(plan)))
+    launch = msgspec.structs.replace(_choose(resolved, workdir), prices=prices)
+    launch = msgspec.structs.replace(launch, resolved=with_warnings(launch.resolved, _unpriced(launch)))
     if resolved.settings.on_limit is not OnLimit.FALLBACK:
-        return plan
-    from ralph.planning.fallback import with_relief
+        return launch
+    from ralph.planning.fallback import with_fallbacks
 
-    return with_relief(plan, resolved, workdir)
+    return with_fallbacks(launch, resolved, workdir)
 
 
-def _choose(resolved: Resolved, workdir: Path) -> Plan:
-    plan = _started(resolved, workdir)
-    if resolved.settings.plan is None or plan.launcher is not None:
-        return plan
+def _choose(resolved: Resolved, workdir: Path) -> Launch:
+    launch = _started(resolved, workdir)
+    if resolved.settings.plan is None or launch.launcher is not None:
+        return launch
     from ralph.dialects.provider.launcher import follow
     from ralph.dialects.provider.planfile import is_followed
 
-    return follow(plan) if is_followed(resolved) else plan
+    return follow(launch) if is_followed(resolved) else launch
 
 
-def _started(resolved: Resolved, workdir: Path) -> Plan:
+def _started(resolved: Resolved, workdir: Path) -> Launch:
     settings = resolved.settings
     for dialect, (_, setting) in MODULES.items():
         if getattr(settings, setting):
-            return dialect_module(dialect).plan(resolved, workdir)
+            return dialect_module(dialect).launch(resolved, workdir)
     if settings.agent_cmd is not None:
-        return _template_plan(resolved, workdir, settings.agent_cmd)
+        return _template_launch(resolved, workdir, settings.agent_cmd)
     if settings.agent == "custom":
-        return _custom_plan(resolved, workdir)
-    return _spec_plan(resolved, workdir)
+        return _custom_launch(resolved, workdir)
+    return _spec_launch(resolved, workdir)
 
 
-def _template_plan(resolved: Resolved, workdir: Path, command: str) -> Plan:
+def _template_launch(resolved: Resolved, workdir: Path, command: str) -> Launch:
     if not command.strip():
         raise UsageError("--agent-cmd is empty: give it the command that runs your agent")
     resolved = without_flags(resolved, "--agent-cmd")
     shell = which("bash")
     base = [shell, "-lc"] if shell else ["sh", "-c"]
     name, why = transcripts.select(resolved.settings.transcript, None)
-    return Plan(
+    return Launch(
         resolved,
         workdir,
         "custom",
@@ -85,7 +85,7 @@ def _template_plan(resolved: Resolved, workdir: Path, command: str) -> Plan:
     )
 
 
-def _custom_plan(resolved: Resolved, workdir: Path) -> Plan:
+def _custom_launch(resolved: Resolved, workdir: Path) -> Launch:
     settings = resolved.settings
     if not settings.command:
         raise UsageError(
@@ -101,7 +101,7 @@ def _custom_plan(resolved: Resolved, workdir: Path) -> Plan:
     }[settings.prompt_mode]
     invocation = Invocation(settings.args, delivery, settings.prompt_flag)
     name, why = transcripts.select(settings.transcript, None)
-    return Plan(
+    return Launch(
         resolved,
         workdir,
         "custom",
@@ -115,7 +115,7 @@ def _custom_plan(resolved: Resolved, workdir: Path) -> Plan:
     )
 
 
-def _spec_plan(resolved: Resolved, workdir: Path) -> Plan:
+def _spec_launch(resolved: Resolved, workdir: Path) -> Launch:
     from ralph.agents import detect, registry
 
     settings = resolved.settings
@@ -128,10 +128,10 @@ def _spec_plan(resolved: Resolved, workdir: Path) -> Plan:
         found = detect.Installed(spec, program, detect.probe(spec, program)[1])
     else:
         found = detect.explicit(settings.agent, workdir)
-    return plan_for(with_warnings(resolved, registry.warnings()), workdir, found)
+    return launch_for(with_warnings(resolved, registry.warnings()), workdir, found)
 
 
-def plan_for(resolved: Resolved, workdir: Path, found: Installed) -> Plan:
+def launch_for(resolved: Resolved, workdir: Path, found: Installed) -> Launch:
     """How a run would start this agent."""
     from ralph.agents import detect
 
@@ -151,7 +151,7 @@ def plan_for(resolved: Resolved, workdir: Path, found: Installed) -> Plan:
         environment.pop(variable, None)
     environment = {name: value for name, value in environment.items() if name not in resolved.kept_back}
     _check_environment(resolved, spec, environment)
-    return Plan(
+    return Launch(
         resolved, workdir, spec.name, spec.title, found.version, base, invocation, environment, name, why, spec=spec
     )
 
@@ -217,15 +217,17 @@ def without_flags(resolved: Resolved, agent: str) -> Resolved:
     return resolved
 
 
-def _unpriced(plan: Plan) -> list[str]:
+def _unpriced(launch: Launch) -> list[str]:
     """What is said before the start about a limit of cost."""
-    if not plan.settings.max_cost or "cost" in plan.tells:
+    if not launch.settings.max_cost or "cost" in launch.tells:
         return []
-    if plan.cost_gap is not None:
-        return [f"--max-cost cannot be enforced: {plan.cost_gap}"]
-    if plan.settings.model is not None:
+    if launch.cost_gap is not None:
+        return [f"--max-cost cannot be enforced: {launch.cost_gap}"]
+    if launch.settings.model is not None:
         return []
-    return [f"--max-cost is enforced only if a price is known for the model that {plan.title} uses: it reports no cost"]
+    return [
+        f"--max-cost is enforced only if a price is known for the model that {launch.title} uses: it reports no cost"
+    ]
 
 
 def _too_old(found: Installed) -> list[str]:

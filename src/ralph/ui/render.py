@@ -103,7 +103,7 @@ def _meta(fields: dict[str, Any]) -> list[tuple[str, str]]:
             return _run_start(fields)
         case Kind.ITERATION_START:
             of = f" of {fields['max']}" if fields.get("max") else ""
-            who = f", {fields['agent']}" if fields.get("relief") else ""
+            who = f", {fields['agent']}" if fields.get("fallback") else ""
             return [
                 ("", ""),
                 ("HEAD", f"Iteration {fields.get('n')}{of}{who}"),

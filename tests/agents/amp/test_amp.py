@@ -1,20 +1,14 @@
-"""What recordings of Amp do not show."""
+"""Amp, beyond the recordings."""
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import damaged, recorded
 from hypothesis import given
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import damaged, recorded
 
 from ralph.agents.amp.adapter import AmpAdapter
 from ralph.judging.replay import replay
@@ -57,14 +51,12 @@ def shell(content: str, *, is_error: bool = False) -> list[dict[str, Any]]:
         ('{"exitCode":', False, {"started": 1, "ok": 1, "fail": 0, "unknown": 0}),
     ],
 )
-def test_a_commands_exit_code_is_in_the_json_of_its_result(
-    content: str, is_error: bool, wanted: dict[str, int]
-) -> None:
+def test_the_exit_code_of_a_command_decides_its_status(content: str, is_error: bool, wanted: dict[str, int]) -> None:
     seen = verdict(INIT, *shell(content, is_error=is_error), {"type": "result", "subtype": "success", "result": "ok"})
     assert seen["tools"] == wanted
 
 
-def test_a_commands_output_is_shown_without_its_wrapping() -> None:
+def test_the_output_of_a_command_is_unwrapped() -> None:
     adapter = AmpAdapter()
     events = [e for line in shell('{"output":"boom\\n","exitCode":2}') for e in adapter.feed(json.dumps(line))]
     assert [e.text for e in events if isinstance(e, ToolOutput)] == ["boom\n"]
@@ -86,7 +78,7 @@ def test_a_failed_result_has_its_reason_in_error(error: str, outcome: str) -> No
         assert (seen["outcome"], seen["why"]) == (outcome, error)
 
 
-def test_max_turns_and_denials_are_no_success() -> None:
+def test_max_turns_and_denials_are_failures() -> None:
     turns = {"type": "result", "subtype": "error_max_turns", "is_error": True, "error": "too many turns"}
     assert verdict(INIT, assistant(said(MARKER)), turns, exit_code=1)["outcome"] == "failed"
     denied = {
@@ -100,17 +92,17 @@ def test_max_turns_and_denials_are_no_success() -> None:
     assert (seen["outcome"], seen["why"]) == ("permission_denied", "refused: Bash")
 
 
-def test_an_error_on_stderr_is_history_if_the_run_went_well() -> None:
+def test_an_error_on_stderr_does_not_spoil_a_good_result() -> None:
     good = {"type": "result", "subtype": "success", "is_error": False, "result": MARKER}
     seen = verdict(INIT, assistant(said(MARKER)), good, stderr="Error: could not update amp: 503\n")
     assert seen["completed"] is True
 
 
-def test_stderr_that_only_mentions_an_error_decides_nothing() -> None:
+def test_stderr_that_only_mentions_an_error_is_ignored() -> None:
     assert verdict("Done.", MARKER, stderr="tool said Error: 401 unauthorized\n")["completed"] is True
 
 
-def test_the_prompts_echo_completes_nothing_and_thoughts_are_thoughts() -> None:
+def test_an_echoed_prompt_and_thoughts_do_not_complete_the_run() -> None:
     echo = {"type": "user", "message": {"role": "user", "content": [said(f"Print {MARKER}\n{MARKER}")]}}
     thought = {"type": "thinking", "thinking": MARKER}
     good = {"type": "result", "subtype": "success", "is_error": False, "result": "Not yet."}
@@ -118,7 +110,7 @@ def test_the_prompts_echo_completes_nothing_and_thoughts_are_thoughts() -> None:
     assert (seen["outcome"], seen["completed"]) == ("ok", False)
 
 
-def test_messages_are_summed_where_the_result_has_no_usage() -> None:
+def test_messages_are_added_up_if_the_result_has_no_usage() -> None:
     one = {"input_tokens": 10, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 5, "output_tokens": 3}
     first, second = assistant(said("a"), **one), assistant(said("b"), **one)
     first["message"]["id"], second["message"]["id"] = "m1", "m2"
@@ -126,7 +118,7 @@ def test_messages_are_summed_where_the_result_has_no_usage() -> None:
     assert (seen["prompt_tokens"], seen["completion_tokens"], seen["cached_tokens"]) == (230, 6, 200)
 
 
-def test_a_stream_that_was_cut_is_not_ok() -> None:
+def test_output_without_a_result_is_a_failure() -> None:
     assert verdict(INIT, assistant(said(MARKER)))["outcome"] == "failed"
 
 
@@ -143,8 +135,8 @@ def test_no_line_of_text_is_lost(lines: list[str]) -> None:
     assert [adapter.feed(line)[0] for line in lines] == [Text(Tag.AI, line) for line in lines]
 
 
-def test_the_last_message_printed_twice_is_said_and_counted_once() -> None:
-    """Seen of the release of March 2026, now and then."""
+def test_a_message_that_is_printed_twice_is_shown_and_counted_once() -> None:
+    """The release of March 2026 does this occasionally."""
     usage = {"input_tokens": 270, "cache_read_input_tokens": 1280, "output_tokens": 57}
     body = {"role": "assistant", "content": [{"type": "text", "text": MARKER}], "usage": usage}
     line = {"type": "assistant", "message": body, "session_id": "T-1"}
@@ -154,3 +146,34 @@ def test_the_last_message_printed_twice_is_said_and_counted_once() -> None:
     assert (seen["usage"]["prompt_tokens"], seen["usage"]["completion_tokens"]) == (1550, 57)
     asked = {"type": "user", "message": {"content": [{"type": "text", "text": "Go on."}]}, "session_id": "T-1"}
     assert verdict(INIT, line, asked, line, end)["usage"]["completion_tokens"] == 114
+
+
+@pytest.mark.parametrize("name", [None, "m1"])
+def test_a_copy_is_recognised_whatever_blocks_it_has(name: str | None) -> None:
+    """A `redacted_thinking` block once made the copy count twice."""
+    usage = {"input_tokens": 270, "output_tokens": 57}
+    blocks = [{"type": "redacted_thinking", "data": "x"}, said(MARKER), {"type": "new block"}]
+    line = {"type": "assistant", "message": {"id": name, "content": blocks, "usage": usage}, "session_id": "T-1"}
+    end = {"type": "result", "subtype": "success", "is_error": False, "result": MARKER}
+    seen = verdict(INIT, line, line, end)
+    assert (seen["usage"]["prompt_tokens"], seen["usage"]["completion_tokens"]) == (270, 57)
+    adapter = AmpAdapter()
+    events = [e for one in (INIT, line, line, end) for e in adapter.feed(json.dumps(one))]
+    assert [e.text for e in events if isinstance(e, Text)] == [MARKER]
+
+
+def test_messages_without_an_id_count_separately() -> None:
+    usage = {"input_tokens": 270, "output_tokens": 57}
+    lines = [
+        {"type": "assistant", "message": {"content": [said(text)], "usage": usage}, "session_id": "T-1"}
+        for text in ("One.", "Two.")
+    ]
+    end = {"type": "result", "subtype": "success", "is_error": False, "result": "Two."}
+    assert verdict(INIT, *lines, end)["usage"]["completion_tokens"] == 114
+
+
+def test_the_wait_for_a_rate_limit_is_read_from_the_error_of_a_result() -> None:
+    error = "429 Too Many Requests, please try again in 30 seconds"
+    wrong = {"type": "result", "subtype": "error_during_execution", "is_error": True, "error": error}
+    seen = verdict(INIT, wrong, exit_code=1)
+    assert (seen["outcome"], seen["retry_after"]) == ("rate_limited", 30)

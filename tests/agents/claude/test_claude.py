@@ -1,20 +1,14 @@
-"""What recordings of Claude do not show: fragments, other speakers of its schema, odd and broken lines."""
+"""Claude Code, beyond the recordings: fragments, wrappers that use its format, odd and broken lines."""
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import damaged, recorded
 from hypothesis import given
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import damaged, recorded
 
 from ralph.agents.claude.adapter import ClaudeAdapter
 from ralph.judging.replay import replay
@@ -71,10 +65,10 @@ def result(text: str = "", **fields: Any) -> dict[str, Any]:
     return {"type": "result", "subtype": "success", "is_error": False, "result": text, **fields}
 
 
-# -- the bare events of wrappers of the provider convention
+# -- wrappers that print the provider's events without an envelope
 
 
-def test_a_wrapper_of_deltas_and_an_empty_result_is_understood() -> None:
+def test_a_wrapper_may_print_deltas_and_an_empty_result() -> None:
     seen = verdict(delta("fixed the bug\n"), delta(f"{MARKER}\n"), {"type": "result", "result": ""})
     assert (seen["outcome"], seen["completed"]) == ("ok", True)
 
@@ -84,29 +78,29 @@ def test_a_marker_split_over_deltas_is_one_line() -> None:
     assert texts(events, Tag.AI) == ["All done.", MARKER]
 
 
-def test_words_are_shown_as_soon_as_their_line_is_whole() -> None:
+def test_words_are_shown_as_soon_as_their_line_is_complete() -> None:
     adapter = ClaudeAdapter()
     assert adapter.feed(json.dumps(delta("one\ntw"))) == [Text(Tag.AI, "one")]
     assert adapter.feed(json.dumps(delta("o\n"))) == [Text(Tag.AI, "two")]
 
 
 @pytest.mark.parametrize("form", [f"Done.\n{MARKER}", {"output": f"Done.\n{MARKER}"}])
-def test_a_result_says_what_nobody_said_before(form: Any) -> None:
+def test_new_words_in_a_result_are_shown(form: Any) -> None:
     seen = verdict({"type": "result", "result": form})
     assert (seen["outcome"], seen["completed"]) == ("ok", True)
 
 
 @pytest.mark.parametrize("form", [f"Done.\n{MARKER}", {"output": f"Done. {MARKER}\n"}])
-def test_a_result_that_repeats_the_last_words_is_not_said_again(form: Any) -> None:
+def test_a_result_that_repeats_the_last_words_is_not_shown_again(form: Any) -> None:
     events = run(delta("Working.\n"), delta(f"Done.\n{MARKER}"), {"type": "result", "result": form})
     assert "\n".join(texts(events, Tag.AI)) == f"Working.\nDone.\n{MARKER}"
 
 
-def test_new_words_in_a_result_after_others_count() -> None:
+def test_new_words_in_a_result_can_complete_the_run() -> None:
     assert verdict(delta("Working.\n"), {"type": "result", "result": MARKER})["completed"] is True
 
 
-def test_message_stop_with_the_whole_message_doubles_nothing() -> None:
+def test_a_whole_message_in_message_stop_is_shown_once() -> None:
     stop = {"type": "message_stop", "message": {"content": [said("Hello there.")]}}
     assert texts(run(delta("Hello "), delta("there."), stop), Tag.AI) == ["Hello there."]
     assert texts(run(stop), Tag.AI) == ["Hello there."]
@@ -116,13 +110,13 @@ def test_a_bare_stream_may_end_with_message_stop() -> None:
     assert verdict(delta(f"{MARKER}\n"), {"type": "message_stop"})["completed"] is True
 
 
-def test_the_second_result_is_a_second_result() -> None:
+def test_a_run_may_have_two_results() -> None:
     events = run(delta("a\n"), result("a"), delta("b\n"), result("b"))
     assert len(metas(events, "result")) == 2
     assert texts(events, Tag.AI) == ["a", "b"]
 
 
-def test_an_error_result_of_a_wrapper_that_exits_0_is_no_success() -> None:
+def test_an_error_result_with_exit_code_0_is_a_failure() -> None:
     wrong = {"type": "result", "is_error": True, "result": "codex: 503 service unavailable"}
     assert verdict(delta(f"{MARKER}\n"), wrong)["outcome"] == "overloaded"
     assert verdict({"type": "result", "result": ""})["outcome"] == "empty"
@@ -144,19 +138,19 @@ def test_the_full_message_after_its_fragments_is_not_shown_again(full_first: boo
     assert texts(events, Tag.AI) == ["One.", "Two."]
 
 
-def test_what_the_fragments_left_out_is_shown_from_the_full_message() -> None:
+def test_the_full_message_adds_what_the_fragments_left_out() -> None:
     events = run(stream(delta("One.\nT")), assistant(said("One.\nTwo.\nThree.")), result("One.\nTwo.\nThree."))
     assert "\n".join(texts(events, Tag.AI)) == "One.\nTwo.\nThree."
 
 
-def test_the_same_words_in_two_messages_are_said_twice() -> None:
+def test_the_same_words_in_two_messages_are_shown_twice() -> None:
     start = stream({"type": "message_start", "message": {"id": "m"}})
     turn = [start, stream(delta("Again.")), stream({"type": "content_block_stop"}), assistant(said("Again."))]
     assert texts(run(*turn, *turn, result("Again.")), Tag.AI) == ["Again.", "Again."]
     assert texts(run(assistant(said("Again.")), assistant(said("Again.")), result("Again.")), Tag.AI) == ["Again."] * 2
 
 
-def test_a_tool_call_that_is_only_streamed_starts_with_its_input() -> None:
+def test_a_streamed_tool_call_starts_with_its_complete_input() -> None:
     block = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {}}
     part = {"type": "content_block_delta", "delta": {"type": "input_json_delta", "partial_json": '{"command":'}}
     rest = {"type": "content_block_delta", "delta": {"type": "input_json_delta", "partial_json": '"ls"}'}}
@@ -188,7 +182,7 @@ def test_subagents_do_not_complete_a_run_but_their_tools_are_shown() -> None:
     assert (seen["completed"], seen["tools"]) == (False, {"started": 2, "ok": 2, "fail": 0, "unknown": 0})
 
 
-def test_an_echo_of_the_prompt_is_the_prompt() -> None:
+def test_an_echoed_prompt_does_not_complete_the_run() -> None:
     echo = {"type": "user", "message": {"role": "user", "content": f"Print {MARKER}\n{MARKER}"}, "isReplay": True}
     events = run(echo, assistant(said("No.")), result("No."))
     assert texts(events, Tag.PROMPT) == [f"Print {MARKER}\n{MARKER}"]
@@ -207,20 +201,20 @@ def test_an_echo_of_the_prompt_is_the_prompt() -> None:
         ("API Error: Connection error.", "unknown", "failed"),
     ],
 )
-def test_what_the_cli_puts_into_the_agents_mouth_is_its_own_and_decides(text: str, name: str, outcome: str) -> None:
+def test_a_message_from_the_cli_in_the_agents_place_decides_the_outcome(text: str, name: str, outcome: str) -> None:
     synthetic = {"type": "assistant", "error": name, "message": {"model": "<synthetic>", "content": [said(text)]}}
     wrong = result(text, is_error=True)
     events = run(synthetic, wrong)
     assert texts(events, Tag.AI) == []
     assert texts(events, Tag.SYS) == [text]
     assert verdict(synthetic, wrong, exit_code=1)["outcome"] == outcome
-    assert verdict(synthetic, exit_code=0)["outcome"] == outcome, "also if the result was cut off"
+    assert verdict(synthetic, exit_code=0)["outcome"] == outcome, "without the result, too"
 
 
 # -- limits, denials, retries
 
 
-def test_a_subscriptions_limit_has_its_reset_time_from_the_event() -> None:
+def test_the_reset_time_of_a_subscription_limit_comes_from_its_event() -> None:
     rejected = {"type": "rate_limit_event", "rate_limit_info": {"status": "rejected", "resetsAt": 1784079000}}
     text = "You've hit your limit · resets 2pm (Asia/Shanghai)"
     synthetic = {
@@ -232,7 +226,7 @@ def test_a_subscriptions_limit_has_its_reset_time_from_the_event() -> None:
     assert (seen["outcome"], seen["resets_at"]) == ("rate_limited", 1784079000)
 
 
-def test_a_limit_that_is_not_hit_says_nothing() -> None:
+def test_a_limit_that_is_not_reached_is_ignored() -> None:
     allowed = {"type": "rate_limit_event", "rate_limit_info": {"status": "allowed_warning", "resetsAt": 1784079000}}
     seen = verdict(allowed, assistant(said(MARKER)), result(MARKER))
     assert (seen["completed"], seen["resets_at"]) == (True, None)
@@ -242,7 +236,7 @@ def test_a_limit_that_is_not_hit_says_nothing() -> None:
     ("text", "timestamp", "resets"),
     [
         ("Claude AI usage limit reached|1784079000", None, 1784079000),
-        # 14:00 in Shanghai is 06:00 UTC: on the day it was said, or on the next one
+        # 14:00 in Shanghai is 06:00 UTC: on the day of the message, or on the next day
         ("5-hour limit reached ∙ resets 2pm (Asia/Shanghai)", "2026-07-15T01:00:00Z", 1784095200),
         ("5-hour limit reached ∙ resets 2pm (Asia/Shanghai)", "2026-07-15T07:00:00Z", 1784181600),
         ("You've hit your limit · resets Jul 17, 2:30pm (UTC)", "2026-07-15T07:00:00Z", 1784298600),
@@ -250,7 +244,7 @@ def test_a_limit_that_is_not_hit_says_nothing() -> None:
         ("You've hit your limit · resets 2pm (UTC)", None, None),
     ],
 )
-def test_a_limits_end_is_read_from_its_text_if_it_is_certain(
+def test_the_reset_time_is_read_from_the_message_if_it_is_unambiguous(
     text: str, timestamp: str | None, resets: int | None
 ) -> None:
     synthetic = {
@@ -262,12 +256,12 @@ def test_a_limits_end_is_read_from_its_text_if_it_is_certain(
     assert (seen["outcome"], seen["resets_at"]) == ("rate_limited", resets)
 
 
-def test_a_question_that_nobody_answers_is_a_question() -> None:
+def test_an_unanswered_question_is_the_outcome() -> None:
     asked = [{"tool_name": "AskUserQuestion", "tool_use_id": "t1", "tool_input": {}}]
     assert verdict(assistant(said("Which?")), result("Which?", permission_denials=asked))["outcome"] == "question"
 
 
-def test_a_retry_is_history_once_it_went_on() -> None:
+def test_a_retry_decides_the_outcome_only_without_later_progress() -> None:
     retry = {"type": "system", "subtype": "api_retry", "attempt": 1, "error_status": 529, "error": "overloaded"}
     assert verdict(retry, assistant(said(MARKER)), result(MARKER))["completed"] is True
     assert verdict(retry, assistant(said("Going on.")), exit_code=1)["outcome"] == "failed"
@@ -275,20 +269,20 @@ def test_a_retry_is_history_once_it_went_on() -> None:
 
 
 @pytest.mark.parametrize("subtype", ["error_during_execution", "error_max_turns", "error_max_budget_usd"])
-def test_an_error_subtype_is_no_success_whatever_is_error_says(subtype: str) -> None:
+def test_an_error_subtype_is_a_failure_even_if_is_error_is_false(subtype: str) -> None:
     assert (
         verdict(assistant(said(MARKER)), {"type": "result", "subtype": subtype, "is_error": False})["outcome"]
         == "failed"
     )
 
 
-def test_the_agents_words_do_not_classify_its_failure() -> None:
+def test_the_agents_words_do_not_classify_a_failure() -> None:
     words = "The server answers 401 Unauthorized: rate limit."
     wrong = result(words, is_error=True, subtype="error_during_execution")
     assert verdict(assistant(said(words)), wrong, exit_code=1)["outcome"] == "failed"
 
 
-def test_output_that_ends_without_a_result_is_not_ok() -> None:
+def test_output_without_a_result_is_a_failure() -> None:
     assert verdict(assistant(said(MARKER)))["outcome"] == "failed"
     assert verdict(assistant(said(MARKER)), '{"type":"result","subtype":"succ')["outcome"] == "failed"
 
@@ -305,14 +299,14 @@ def usage(fresh: int, output: int) -> dict[str, int]:
     }
 
 
-def test_a_repeated_result_counts_once_and_a_cumulative_one_by_its_increase() -> None:
+def test_a_repeated_result_counts_once_and_a_cumulative_result_counts_its_increase() -> None:
     first = result("a", usage=usage(50, 5), total_cost_usd=0.5)
     second = result("a", usage=usage(80, 9), total_cost_usd=0.75)
     seen = verdict(assistant(said("a")), first, first, second)["usage"]
     assert (seen["prompt_tokens"], seen["completion_tokens"], seen["cost_usd"]) == (190, 9, 0.75)
 
 
-def test_a_second_turns_own_counts_are_added() -> None:
+def test_the_counts_of_a_second_turn_are_added() -> None:
     def turn(name: str, fresh: int) -> dict[str, Any]:
         return {"type": "assistant", "message": {"id": name, "content": [said(name)], "usage": usage(fresh, 1)}}
 
@@ -320,7 +314,7 @@ def test_a_second_turns_own_counts_are_added() -> None:
     assert (seen["usage"]["prompt_tokens"], seen["usage"]["completion_tokens"]) == (160 + 170, 11)
 
 
-def test_messages_are_counted_only_where_a_result_gives_no_sum() -> None:
+def test_messages_are_added_up_only_if_the_result_has_no_usage() -> None:
     lines = [
         {"type": "message_start", "message": {"id": "m1", "model": "claude-x", "usage": usage(50, 1)}},
         delta("Hello"),
@@ -335,14 +329,14 @@ def test_messages_are_counted_only_where_a_result_gives_no_sum() -> None:
 # -- tools
 
 
-def test_one_start_and_one_end_a_call_whatever_is_repeated() -> None:
+def test_a_repeated_call_starts_and_ends_once() -> None:
     call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}}
     end = {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t1", "content": "a"}]}}
     kinds = [type(e) for e in run(assistant(call), assistant(call), end, end, result()) if not isinstance(e, Meta)]
     assert kinds == [ToolStart, ToolOutput, ToolEnd]
 
 
-def test_an_end_without_a_start_gets_one() -> None:
+def test_a_tool_result_without_a_call_starts_one() -> None:
     block = {"type": "tool_result", "tool_use_id": "t9", "is_error": True, "content": [said("a"), {"type": "image"}]}
     events = run({"type": "user", "message": {"content": [block]}}, result())
     assert [type(e) for e in events[:3]] == [ToolStart, ToolOutput, ToolEnd]
@@ -353,14 +347,14 @@ def test_an_end_without_a_start_gets_one() -> None:
 # -- odd lines
 
 
-def test_unknown_types_are_kept_whole_and_known_noise_is_not() -> None:
+def test_unknown_types_are_kept_whole_and_known_noise_is_dropped() -> None:
     new = {"type": "brand_new", "session_id": "s", "x": [1]}
     events = run(new, {"type": "system", "subtype": "novel"}, {"type": "keep_alive"}, result("ok"))
     assert [m["line"] for m in metas(events, "unknown")] == [new, {"type": "system", "subtype": "novel"}]
     assert metas(events, "session") == [{"kind": "session", "session_id": "s"}]
 
 
-def test_known_types_with_missing_or_odd_fields_yield_what_they_have() -> None:
+def test_missing_or_odd_fields_cost_only_themselves() -> None:
     odd: list[dict[str, Any]] = [
         {"type": "assistant"},
         {"type": "assistant", "message": {"content": "plain words"}},
@@ -389,18 +383,18 @@ def test_known_types_with_missing_or_odd_fields_yield_what_they_have() -> None:
     assert not [e for e in events if isinstance(e, UsageEvent)]
 
 
-def test_line_separators_within_a_string_do_not_cut_it() -> None:
+def test_unicode_line_separators_do_not_split_a_string() -> None:
     words = f"a\u2028b\u2029c\u0085d\n{MARKER}"
     data = json.dumps(assistant(said(words)), ensure_ascii=False)
     assert verdict(data, result(words))["completed"] is True
 
 
-def test_json_in_a_text_output_is_words() -> None:
+def test_json_in_text_output_is_the_agents_words() -> None:
     events = run('{"name": "demo"}', "[1, 2]", "{", '  "type": "module"', "}", MARKER)
     assert texts(events, Tag.AI) == ['{"name": "demo"}', "[1, 2]", '{\n  "type": "module"\n}', MARKER]
 
 
-def test_text_on_a_terminal_completes_in_spite_of_escape_sequences() -> None:
+def test_escape_sequences_do_not_prevent_completion() -> None:
     assert verdict(f"Done.\r\n\r\n{MARKER}\r\n\x1b[?25h")["completed"] is True
 
 
@@ -412,18 +406,18 @@ def test_text_on_a_terminal_completes_in_spite_of_escape_sequences() -> None:
         ("Credit balance is too low", "quota"),
     ],
 )
-def test_an_error_in_place_of_the_text_is_known_if_it_is_all_there_is(line: str, outcome: str) -> None:
+def test_an_error_is_recognised_in_text_output_if_it_is_the_only_line(line: str, outcome: str) -> None:
     assert verdict(line, exit_code=1)["outcome"] == outcome
     assert verdict(line, "That is what the log said.")["outcome"] == "ok"
 
 
-def test_json_with_verbose_is_a_list_of_all_lines() -> None:
+def test_verbose_json_is_a_list_of_all_events() -> None:
     lines = [{"type": "system", "subtype": "init", "session_id": "s"}, assistant(said(MARKER)), result(MARKER)]
     seen = verdict(lines)
     assert (seen["completed"], seen["session_id"]) == (True, "s")
 
 
-# -- anything at all
+# -- arbitrary lines
 
 
 REAL = recorded("claude")
@@ -436,7 +430,7 @@ def test_lines_of_other_releases_never_raise(lines: list[str]) -> None:
 
 
 @given(st.sampled_from(REAL), st.data())
-def test_half_a_line_is_shown(line: str, data: st.DataObject) -> None:
+def test_a_truncated_line_is_shown(line: str, data: st.DataObject) -> None:
     adapter = ClaudeAdapter()
     adapter.feed(json.dumps(result("x")))
     half = line[: data.draw(st.integers(2, len(line) - 1))]
@@ -447,7 +441,7 @@ def test_half_a_line_is_shown(line: str, data: st.DataObject) -> None:
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n\x1b\r"), min_size=1).filter(lambda s: s[0] not in "{[")))
-def test_no_line_that_is_not_json_is_lost(lines: list[str]) -> None:
+def test_no_line_of_text_is_lost(lines: list[str]) -> None:
     plain = ClaudeAdapter()
     assert [plain.feed(line) for line in lines] == [[Text(Tag.AI, line)] for line in lines]
     structured = ClaudeAdapter()
@@ -455,14 +449,14 @@ def test_no_line_that_is_not_json_is_lost(lines: list[str]) -> None:
     assert [structured.feed(line) for line in lines] == [[Text(Tag.SYS, line)] for line in lines]
 
 
-def test_a_lone_brace_in_a_stream_does_not_swallow_what_follows() -> None:
+def test_a_lone_brace_does_not_swallow_the_lines_after_it() -> None:
     assert verdict(assistant(said("Hm.")), "{", assistant(said(MARKER)), result(MARKER))["completed"] is True
 
 
 # -- releases older than the recordings
 
 
-def test_an_event_among_the_words_of_a_text_output_is_words() -> None:
+def test_an_event_in_text_output_is_the_agents_words() -> None:
     lines = ["This is how it ends:", json.dumps(result("not an event")), "", MARKER]
     *_, (last, _) = replay("\n".join(lines).encode(), b"", "claude", 0, None, None)
     assert isinstance(last[0], Meta)
@@ -470,16 +464,21 @@ def test_an_event_among_the_words_of_a_text_output_is_words() -> None:
 
 
 @pytest.mark.parametrize("line", ["Execution error", "Error: Reached max turns (1)"])
-def test_what_the_text_format_says_instead_of_an_answer_is_a_failure(line: str) -> None:
+def test_an_error_instead_of_an_answer_in_text_format_is_a_failure(line: str) -> None:
     *_, (last, _) = replay(line.encode(), b"", "claude", 0, None, None)
     assert isinstance(last[0], Meta)
     assert last[0].meta["outcome"] == "failed"
 
 
-def test_a_refused_tool_is_told_where_the_result_lists_none() -> None:
+def test_a_refused_tool_counts_even_if_the_result_lists_no_denials() -> None:
     refusal = "Claude requested permissions to write to /x, but you haven't granted it yet."
     block = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": refusal}
-    told = {"type": "user", "message": {"content": [block]}, "session_id": "s"}
-    assert verdict(told, result("Done."))["outcome"] == "permission_denied"
-    assert verdict(told, result("Done.", permission_denials=[]))["outcome"] == "ok"
-    assert verdict({**told, "message": {"content": [block | {"is_error": False}]}}, result("Done."))["outcome"] == "ok"
+    line = {"type": "user", "message": {"content": [block]}, "session_id": "s"}
+    assert verdict(line, result("Done."))["outcome"] == "permission_denied"
+    assert verdict(line, result("Done.", permission_denials=[]))["outcome"] == "ok"
+    assert verdict({**line, "message": {"content": [block | {"is_error": False}]}}, result("Done."))["outcome"] == "ok"
+
+
+def test_a_rate_limit_in_text_output_has_its_wait() -> None:
+    seen = verdict("API Error: 429 rate limit reached, please retry in 20 seconds", exit_code=1)
+    assert (seen["outcome"], seen["retry_after"]) == ("rate_limited", 20)

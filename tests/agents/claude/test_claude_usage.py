@@ -1,43 +1,30 @@
-"""The tokens of a run, of which no line tells the sum."""
+"""Adding up the usage of a run from its messages and results."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ralph.transcripts.stream_json import usage as claude_usage
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ralph.transcripts.stream_json import usage as stream_usage
 from ralph.transcripts.stream_json.usage import RunUsage
 
 if TYPE_CHECKING:
-    import pytest
-
     from ralph.transcripts.events import Usage
 
-
-def test_many_messages_are_added_up_on_the_way_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claude_usage, "_MOST_MESSAGES", 1000)
-    usage = RunUsage()
-    for number in range(2500):
-        counts = {"input_tokens": 1, "output_tokens": 2}
-        usage.message({"id": f"m{number}", "usage": counts})
-        usage.message({"id": f"m{number}", "usage": counts})
-    assert len(usage._messages) <= 1000
-    total = usage.result({}, "m")
-    assert total is not None
-    assert (total.prompt_tokens, total.completion_tokens) == (2500, 5000)
+NAMES = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+WRONG = st.sampled_from([-1, True, "3", [], {}, None, 1 << 60])
 
 
-def _old_run(**total: int) -> Usage:
-    """Two messages of 100 and 300 tokens, 200 of which were cached, and the result that a release makes of them."""
-    usage = RunUsage()
-    usage.may_be_old = True
-    usage.message({"id": "a", "usage": _counts(100, 0, 10)})
-    usage.message({"id": "b", "usage": _counts(100, 200, 20)})
-    found = usage.result({"usage": _counts(**total), "total_cost_usd": 1.0}, "m")
+def total(usage: RunUsage, value: dict[str, Any] | None = None) -> Usage:
+    found = usage.result(value or {}, "m")
     assert found is not None
     return found
 
 
-def _counts(fresh: int, read: int, out: int) -> dict[str, int]:
+def counts(fresh: int, read: int, out: int) -> dict[str, int]:
     return {
         "input_tokens": fresh,
         "cache_read_input_tokens": read,
@@ -46,21 +33,102 @@ def _counts(fresh: int, read: int, out: int) -> dict[str, int]:
     }
 
 
-def test_a_result_that_counts_every_prompt_twice_is_not_believed_and_neither_is_its_cost() -> None:
-    """1.0.60 adds the counts at a message's start to those at its end, which have the prompt in both today."""
-    found = _old_run(fresh=400, read=400, out=32)
+# -- messages
+
+
+def test_a_later_line_of_a_message_replaces_its_counts() -> None:
+    usage = RunUsage()
+    usage.message({"id": "a", "usage": counts(10, 0, 1)})
+    usage.message({"id": "b", "usage": counts(20, 0, 2)})
+    usage.message({"id": "a", "usage": counts(10, 0, 5)})
+    found = total(usage)
+    assert (found.prompt_tokens, found.completion_tokens) == (30, 7)
+
+
+def test_the_end_of_a_streamed_message_keeps_the_counts_it_does_not_repeat() -> None:
+    usage = RunUsage()
+    usage.message({"id": "a", "usage": counts(10, 200, 1)})
+    usage.delta({"output_tokens": 7, "output_tokens_details": {"thinking_tokens": 3}})
+    found = total(usage)
+    assert (found.prompt_tokens, found.cached_tokens) == (210, 200)
+    assert (found.completion_tokens, found.reasoning_tokens) == (7, 3)
+
+
+@given(st.sampled_from(NAMES), WRONG)
+def test_a_count_of_an_unexpected_type_costs_only_that_count(name: str, wrong: Any) -> None:
+    usage = RunUsage()
+    usage.message({"id": "a", "usage": {**counts(10, 200, 5), name: wrong}})
+    usage.message({"id": "b", "usage": counts(1, 2, 3)})
+    expected = {**dict.fromkeys(NAMES, 0), **counts(10, 200, 5), name: 0}
+    found = total(usage)
+    assert found.completion_tokens == expected["output_tokens"] + 3
+    assert found.cached_tokens == expected["cache_read_input_tokens"] + 2
+    fresh = expected["input_tokens"]
+    assert found.prompt_tokens == (fresh + expected["cache_read_input_tokens"] if fresh else 0) + 3
+
+
+def test_a_count_that_no_message_has_stays_unknown() -> None:
+    usage = RunUsage()
+    usage.message({"id": "a", "usage": {"output_tokens": 5}})
+    usage.message({"id": "b", "usage": {"output_tokens": 5}})
+    found = total(usage)
+    assert (found.prompt_tokens, found.completion_tokens, found.cached_tokens) == (None, 10, None)
+
+
+def test_a_long_run_keeps_few_messages_and_loses_no_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_usage, "_MOST_MESSAGES", 20)
+    usage = RunUsage()
+    for number in range(2500):
+        usage.message({"id": f"m{number}", "usage": {"input_tokens": 1, "output_tokens": 1}})
+        # two agents at once: a line of an earlier message comes again
+        usage.message({"id": f"m{max(0, number - 3)}", "usage": {"input_tokens": 1, "output_tokens": 2}})
+    assert len(usage._messages) <= 20
+    found = total(usage)
+    assert (found.prompt_tokens, found.completion_tokens) == (2500, 2 * 2497 + 3)
+
+
+# -- results
+
+
+def old_run(**reported: int) -> Usage:
+    """Two messages of 100 and 300 prompt tokens, 200 of which were cached, and the result an old release reports."""
+    usage = RunUsage(check_result=True)
+    usage.message({"id": "a", "usage": counts(100, 0, 10)})
+    usage.message({"id": "b", "usage": counts(100, 200, 20)})
+    return total(usage, {"usage": counts(**reported), "total_cost_usd": 1.0})
+
+
+def test_a_result_that_counts_every_prompt_twice_is_replaced_and_its_cost_is_unknown() -> None:
+    """1.0.60 adds the counts at a message's start to those at its end. Today, both include the prompt."""
+    found = old_run(fresh=400, read=400, out=32)
     assert (found.prompt_tokens, found.cached_tokens, found.completion_tokens) == (400, 200, 30)
     assert found.cost_usd is None
 
 
-def test_a_result_of_the_last_message_alone_is_not_the_runs() -> None:
-    """1.0.100 does that; its cost is the run's."""
-    found = _old_run(fresh=100, read=200, out=20)
+def test_a_result_that_reports_only_the_last_message_is_replaced() -> None:
+    """1.0.100 does that. Its cost is the run's."""
+    found = old_run(fresh=100, read=200, out=20)
     assert (found.prompt_tokens, found.cached_tokens, found.completion_tokens) == (400, 200, 30)
     assert found.cost_usd == 1.0
 
 
-def test_a_result_of_more_than_was_shown_is_believed() -> None:
+def test_a_result_that_reports_more_than_the_messages_is_kept() -> None:
     """A subagent that asks as much as the agent doubles the answers, too."""
-    found = _old_run(fresh=400, read=400, out=60)
+    found = old_run(fresh=400, read=400, out=60)
     assert (found.prompt_tokens, found.completion_tokens, found.cost_usd) == (800, 60, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "added"),
+    [
+        ({"total_cost_usd": 1.0}, {"total_cost_usd": 1.5}, 0.5),
+        ({"total_cost_usd": 1.0}, {"total_cost_usd": 0.25}, 0.25),
+        ({}, {"total_cost_usd": 3.0, "model_usage_since_last_result": {"m": {"costUSD": 0.75}}}, 0.75),
+        ({}, {"total_cost_usd": 3.0, "model_usage_since_last_result": {"m": {"costUSD": 3.0}}}, 3.0),
+    ],
+)
+def test_the_cost_of_a_result_is_what_it_adds(first: dict[str, Any], second: dict[str, Any], added: float) -> None:
+    """`total_cost_usd` accumulates over turns; from 2.1.309, the cost since the last result is given as well."""
+    usage = RunUsage()
+    usage.result(first, "m")
+    assert total(usage, second).cost_usd == added

@@ -1,20 +1,15 @@
-"""Cline, beyond what the recordings show: refusals that were got over, prices, subagents, damaged lines."""
+"""Cline, beyond the recordings: refusals that do not matter in the end, costs, subagents, damaged lines."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.agents.cline.adapter import ClineAdapter
 from ralph.judging.replay import replay
@@ -64,11 +59,11 @@ def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
     return last[0].meta
 
 
-def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
+def texts(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
     return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
 
 
-def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
+def metas(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
     return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
 
 
@@ -91,16 +86,16 @@ def done(text: str) -> list[dict[str, Any]]:
     return [START, whole(text), result(text)]
 
 
-def test_a_marker_split_over_deltas_is_one_line_and_comes_once() -> None:
+def test_a_marker_split_over_deltas_is_one_line_and_appears_once() -> None:
     text = f"Done.\n\n{MARKER}\n"
     lines = [START, *(delta(c) for c in text), whole(text), agent("done", reason="completed", text=text), result(text)]
-    assert "".join(f"{t}\n" for t in says(events(*lines))) == text
+    assert "".join(f"{t}\n" for t in texts(events(*lines))) == text
     assert verdict(*lines)["completed"]
 
 
-def test_words_that_came_only_whole_or_only_in_the_result_are_said() -> None:
-    assert says(events(*done("Hello."))) == ["Hello."]
-    assert says(events(START, result("Hello."))) == ["Hello."]
+def test_words_without_deltas_or_only_in_the_result_are_shown() -> None:
+    assert texts(events(*done("Hello."))) == ["Hello."]
+    assert texts(events(START, result("Hello."))) == ["Hello."]
     assert verdict(START, result(MARKER))["completed"]
 
 
@@ -111,28 +106,28 @@ def test_a_thought_is_shown_before_the_words_that_follow_it() -> None:
     assert [(e.tag, e.text) for e in found if isinstance(e, Text)] == [(Tag.THINK, "Hm."), (Tag.AI, "Hello.")]
 
 
-def test_line_separators_inside_a_string_stay_there() -> None:
+def test_unicode_line_separators_do_not_split_a_string() -> None:
     text = "one\u2028two\u2029three\u0085four"
-    assert says(events(*done(text))) == [text]
+    assert texts(events(*done(text))) == [text]
 
 
-def test_words_of_a_subagent_are_not_the_agents() -> None:
+def test_a_subagents_words_do_not_count_as_the_agents() -> None:
     other = {**whole(MARKER), "parentAgentId": "agent_1"}
     lines = [START, other, NEXT, whole("Still at it."), result("Still at it.")]
-    assert says(events(*lines), Tag.SYS) == [MARKER]
+    assert texts(events(*lines), Tag.SYS) == [MARKER]
     assert not verdict(*lines)["completed"]
 
 
-def test_a_refused_tool_needs_a_person_unless_it_was_allowed_later() -> None:
+def test_a_refused_tool_needs_a_person_unless_it_is_allowed_later() -> None:
     refusal = {"error": 'Tool "run_commands" requires approval in a TTY session -- NOT a tool or system failure.'}
     no = tool("a", refusal, error=json.dumps(refusal))
     yes = tool("b", [{"query": "ls", "result": "x", "success": True}])
-    told = verdict(START, *no, *done(MARKER))
-    assert (told["outcome"], told["completed"]) == ("permission_denied", False)
+    judged = verdict(START, *no, *done(MARKER))
+    assert (judged["outcome"], judged["completed"]) == ("permission_denied", False)
     assert verdict(START, *no, *yes, *done(MARKER))["completed"]
 
 
-def test_a_tool_that_prints_such_a_sentence_was_not_refused() -> None:
+def test_a_tool_that_prints_a_refusal_was_not_refused() -> None:
     printed = [{"query": "cat log", "result": 'Tool "x" requires approval', "success": False, "error": "exit 1"}]
     assert verdict(START, *tool("a", printed), *done(MARKER))["completed"]
 
@@ -150,14 +145,16 @@ def test_a_tool_that_prints_such_a_sentence_was_not_refused() -> None:
         ([{"query": "a", "result": "", "success": "perhaps"}], {}, ToolStatus.UNKNOWN, None),
     ],
 )
-def test_how_a_call_ended(output: Any, more: dict[str, Any], status: ToolStatus, text: str | None) -> None:
+def test_the_status_and_output_of_a_call(
+    output: Any, more: dict[str, Any], status: ToolStatus, text: str | None
+) -> None:
     found = events(START, *tool("a", output, durationMs=7, **more))
     assert [(e.tool.status, e.tool.duration_ms) for e in found if isinstance(e, ToolEnd)] == [(status, 7)]
     if text is not None:
         assert [e.text for e in found if isinstance(e, ToolOutput)] == [text]
 
 
-def test_a_call_starts_and_ends_once_however_often_it_is_told() -> None:
+def test_a_repeated_call_starts_and_ends_once() -> None:
     start, stop = tool("a", "out")
     found = events(START, start, start, stop, stop)
     assert len([e for e in found if isinstance(e, ToolStart)]) == len([e for e in found if isinstance(e, ToolEnd)]) == 1
@@ -165,7 +162,7 @@ def test_a_call_starts_and_ends_once_however_often_it_is_told() -> None:
     assert len([e for e in alone if isinstance(e, ToolStart)]) == len([e for e in alone if isinstance(e, ToolEnd)]) == 1
 
 
-def test_prices_add_up_and_the_sum_at_the_end_is_not_one_more() -> None:
+def test_costs_add_up_and_the_final_total_is_not_counted_again() -> None:
     calls = [
         agent("usage", inputTokens=100, outputTokens=10, totalInputTokens=100, totalCost=0.25),
         agent("usage", inputTokens=200, outputTokens=20, totalInputTokens=300, totalCost=0.75),
@@ -175,7 +172,7 @@ def test_prices_add_up_and_the_sum_at_the_end_is_not_one_more() -> None:
     assert (used["prompt_tokens"], used["completion_tokens"], used["cost_usd"]) == (300, 30, 0.75)
 
 
-def test_what_only_the_sum_tells_is_added() -> None:
+def test_usage_that_only_the_total_reports_is_added() -> None:
     call = agent("usage", inputTokens=100, outputTokens=10, totalCost=0)
     total = {"inputTokens": 150, "outputTokens": 30, "totalCost": 0.5}
     used = verdict(START, call, result(aggregateUsage=total, model={"id": "m"}))["usage"]
@@ -188,7 +185,7 @@ def test_what_only_the_sum_tells_is_added() -> None:
     }
 
 
-def test_cached_tokens_that_were_left_out_of_the_input_are_part_of_the_prompt() -> None:
+def test_cached_tokens_missing_from_the_input_are_added_to_the_prompt() -> None:
     call = agent("usage", inputTokens=100, outputTokens=10, cacheReadTokens=800, cacheWriteTokens=50)
     used = verdict(START, call, result())["usage"]
     assert (used["prompt_tokens"], used["cached_tokens"], used["cache_write_tokens"]) == (950, 800, 50)
@@ -205,43 +202,43 @@ def test_cached_tokens_that_were_left_out_of_the_input_are_part_of_the_prompt() 
         ("unknown", "something else", "failed"),
     ],
 )
-def test_an_error_is_what_the_cli_calls_it_or_what_the_provider_says(
+def test_errors_are_classified_by_the_clis_name_or_the_providers_message(
     kind: str | None, message: str, outcome: str
 ) -> None:
     error = agent("error", error={"name": "Error", "message": message}, errorClass=kind, recoverable=False)
     assert verdict(START, error, result(message, "error"), code=1)["outcome"] == outcome
 
 
-def test_an_error_that_the_run_recovers_from_is_history() -> None:
+def test_a_recoverable_error_does_not_fail_the_run() -> None:
     error = agent("error", error={"message": "1 tool call(s) failed: 401 unauthorized"}, recoverable=True)
     assert verdict(START, error, *done(MARKER))["completed"]
 
 
 @pytest.mark.parametrize("reason", ["aborted", "max_iterations", "mistake_limit"])
-def test_another_end_than_completion_is_a_failure(reason: str) -> None:
-    told = verdict(START, whole(MARKER), result(MARKER, reason))
-    assert (told["outcome"], told["completed"]) == ("failed", False)
+def test_any_finish_reason_but_completed_is_a_failure(reason: str) -> None:
+    judged = verdict(START, whole(MARKER), result(MARKER, reason))
+    assert (judged["outcome"], judged["completed"]) == ("failed", False)
 
 
-def test_a_run_aborted_after_its_result_is_aborted() -> None:
+def test_an_abort_after_the_result_counts() -> None:
     aborted = {"ts": "t", "type": "run_aborted", "reason": "local_abort", "message": "aborted"}
     found = events(*done(MARKER), aborted)
-    assert [r["ok"] for r in kinds(found, "result")] == [True, False]
+    assert [r["ok"] for r in metas(found, "result")] == [True, False]
     assert not verdict(*done(MARKER), aborted)["completed"]
 
 
-def test_the_agents_own_end_counts_if_the_result_of_the_run_is_missing() -> None:
+def test_the_done_event_counts_if_the_result_is_missing() -> None:
     assert verdict(START, whole(MARKER), agent("done", reason="completed"))["completed"]
     assert verdict(START, whole(MARKER))["outcome"] == "failed"
 
 
-def test_an_unknown_type_is_kept_whole() -> None:
+def test_an_unknown_type_is_reported_whole() -> None:
     new, event = {"ts": "t", "type": "team_event", "id": 5}, agent("checkpoint")
-    assert [k["line"] for k in kinds(events(START, new, event), "unknown")] == [new, event]
+    assert [k["line"] for k in metas(events(START, new, event), "unknown")] == [new, event]
     assert verdict(START, new, event, *done(MARKER))["completed"]
 
 
-def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> None:
+def test_a_field_of_an_unexpected_type_costs_only_that_field() -> None:
     found = events(
         START,
         {"ts": "t", "type": "agent_event"},
@@ -253,24 +250,24 @@ def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> No
         agent("error", error=None),
         {"ts": "t", "type": "run_result", "finishReason": 5, "usage": [], "model": "m"},
     )
-    assert says(found) == []
+    assert texts(found) == []
     assert not [e for e in found if isinstance(e, UsageEvent)]
     assert [e.text for e in found if isinstance(e, ToolOutput)] == ['[1,"x"]']
-    assert [r["ok"] for r in kinds(found, "result")] == [False]
+    assert [r["ok"] for r in metas(found, "result")] == [False]
 
 
-def test_json_that_the_agent_wrote_as_words_stays_words() -> None:
+def test_json_in_a_text_answer_is_text() -> None:
     line = '{"type":"run_result","finishReason":"completed"}'
-    assert says(events(line, MARKER)) == [line, MARKER]
+    assert texts(events(line, MARKER)) == [line, MARKER]
 
 
-def test_a_terminal_puts_carriage_returns_and_escapes_around_the_lines() -> None:
+def test_carriage_returns_and_escape_sequences_around_json_are_ignored() -> None:
     lines = [json.dumps(v) + "\r" for v in done(MARKER)]
     lines[-1] += "\x1b[?25h"
     assert verdict(*lines)["completed"]
 
 
-def test_the_coloured_text_with_and_without_its_colours() -> None:
+def test_the_text_format_with_and_without_colours() -> None:
     coloured = [
         "\x1b[2m[thinking] \x1b[0m\x1b[2mFirst.\x1b[0m",
         "\x1b[2mSecond.\x1b[0m",
@@ -279,35 +276,35 @@ def test_the_coloured_text_with_and_without_its_colours() -> None:
         MARKER,
     ]
     found = events(*coloured)
-    assert says(found, Tag.THINK) == ["First.", "Second."]
-    assert says(found, Tag.TOOL) == ["[run_commands] ls -la", "   ⎿ total 16"]
-    assert says(found) == [MARKER]
+    assert texts(found, Tag.THINK) == ["First.", "Second."]
+    assert texts(found, Tag.TOOL) == ["[run_commands] ls -la", "   ⎿ total 16"]
+    assert texts(found) == [MARKER]
     bare = events("[thinking] First.", "[run_commands] ls -la", "   ⎿ total 16", "[x] a done item", MARKER)
-    assert says(bare) == ["[x] a done item", MARKER]
+    assert texts(bare) == ["[x] a done item", MARKER]
 
 
-def test_warnings_on_stderr_are_no_errors() -> None:
+def test_warnings_on_stderr_are_not_errors() -> None:
     stderr = "Warning: AI SDK Warning System: ...\n      at iX (chunk.js:26:46952)\nDeprecationWarning: error: old"
     assert verdict(MARKER, stderr=stderr)["completed"]
 
 
-def test_a_recorded_run_cut_anywhere_is_not_a_success_before_the_agent_is_done() -> None:
+def test_a_recording_truncated_before_the_done_event_is_a_failure() -> None:
     data = SUCCESS.read_bytes()
     for cut in range(200, data.index(b'"type":"done"'), 97):
-        told: Any = list(replay(data[:cut], b"", "cline", 0, None, None))[-1][0][0]
-        assert told.meta["outcome"] == "failed", cut
+        judged: Any = list(replay(data[:cut], b"", "cline", 0, None, None))[-1][0][0]
+        assert judged.meta["outcome"] == "failed", cut
 
 
 @st.composite
 def strange(draw: st.DrawFn) -> str:
-    """A damaged line; without the real ones among its arguments, which make too long a name for hypothesis."""
+    """A damaged line. The real ones are no argument, because hypothesis would print them all."""
     kind = draw(st.integers(0, 2))
     return draw(text_line() if kind == 0 else damaged(REAL))
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(strange(), max_size=12))
-def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None:
+def test_damaged_lines_never_raise_and_every_event_can_be_encoded(lines: list[str]) -> None:
     for event in events(*lines, stderr="\n".join(lines)):
         decode(encode(event))
 

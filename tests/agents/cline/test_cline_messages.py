@@ -1,4 +1,4 @@
-"""Cline before release 3: its chat as JSON, as its schema tells."""
+"""Cline before release 3: its chat as JSON, following its schema."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ralph.judging.replay import replay
+from ralph.transcripts import recent
 from ralph.transcripts.events import Meta, Tag, Text, ToolEnd, ToolOutput, ToolStart, ToolStatus, TranscriptEvent
 
 MARKER = "<promise>COMPLETE</promise>"
@@ -29,13 +30,13 @@ def run(*lines: dict[str, Any], code: int = 0) -> tuple[list[TranscriptEvent], d
     return found[:-1], found[-1].meta
 
 
-def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
+def texts(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
     return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
 
 
-def test_a_run_from_its_task_to_its_completion() -> None:
+def test_a_whole_run() -> None:
     request = {"request": "…", "tokensIn": 400, "tokensOut": 57, "cacheReads": 800, "cacheWrites": 0, "cost": 0.5}
-    found, told = run(
+    found, judged = run(
         STARTED,
         say("task", f"Do it, then say {MARKER}", 1),
         say("api_req_started", json.dumps({"request": "…"}), 2),
@@ -51,14 +52,14 @@ def test_a_run_from_its_task_to_its_completion() -> None:
         say("completion_result", f"Done.\n{MARKER}", 8),
         ask("completion_result", "", 9),
     )
-    assert says(found) == ["I'll list the files.", f"Done.\n{MARKER}"]
-    assert says(found, Tag.THINK) == ["Let me look."]
+    assert texts(found) == ["I'll list the files.", f"Done.\n{MARKER}"]
+    assert texts(found, Tag.THINK) == ["Let me look."]
     assert [e.tool.name for e in found if isinstance(e, ToolStart)] == ["command", "newFileCreated"]
     assert [e.text for e in found if isinstance(e, ToolOutput)] == ["README.md"]
     assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.UNKNOWN] * 2
-    assert (told["outcome"], told["completed"], told["session_id"]) == ("ok", True, "1770")
-    assert (told["usage"]["prompt_tokens"], told["usage"]["completion_tokens"]) == (1200, 57)
-    assert told["usage"]["cost_usd"] == 0.5
+    assert (judged["outcome"], judged["completed"], judged["session_id"]) == ("ok", True, "1770")
+    assert (judged["usage"]["prompt_tokens"], judged["usage"]["completion_tokens"]) == (1200, 57)
+    assert judged["usage"]["cost_usd"] == 0.5
     assert len([e for e in found if isinstance(e, Meta) and e.meta["kind"] == "result"]) == 1
 
 
@@ -73,58 +74,58 @@ def test_a_run_from_its_task_to_its_completion() -> None:
         (say("something_new", "x", 2), "failed"),
     ],
 )
-def test_how_a_run_may_stop_short(last: dict[str, Any], outcome: str) -> None:
-    _, told = run(STARTED, say("text", "Hm.", 1), last)
-    assert (told["outcome"], told["completed"]) == (outcome, False)
+def test_the_outcome_of_a_run_that_stops_early(last: dict[str, Any], outcome: str) -> None:
+    _, judged = run(STARTED, say("text", "Hm.", 1), last)
+    assert (judged["outcome"], judged["completed"]) == (outcome, False)
 
 
-def test_a_message_that_was_cut_while_it_grew_is_shown() -> None:
+def test_an_unfinished_partial_message_is_shown() -> None:
     found, _ = run(say("text", "I'll l", 1, partial=True), say("text", "Now", 2, partial=True))
-    assert says(found) == ["I'll l", "Now"]
+    assert texts(found) == ["I'll l", "Now"]
 
 
-def test_strange_fields_do_no_harm() -> None:
-    found, told = run(
+def test_a_field_of_an_unexpected_type_costs_only_that_field() -> None:
+    found, judged = run(
         {"type": "say", "ts": []},
         say("text", 5),
         say("tool", "no json"),
         ask("x"),
         {"type": "task_started", "taskId": 1},
     )
-    assert says(found) == []
-    assert told["tools"]["started"] == 1
+    assert texts(found) == []
+    assert judged["tools"]["started"] == 1
 
 
-def told_next(*results: tuple[str, str], ts: int = 9) -> dict[str, Any]:
+def next_request(*results: tuple[str, str], ts: int = 9) -> dict[str, Any]:
     """The request that follows commands, as 2.18 writes it."""
     request = "\n\n".join(f"[execute_command for '{command}'] Result:\n{words}" for command, words in results)
     return say("api_req_started", json.dumps({"request": request}), ts)
 
 
-def test_how_commands_ended_is_read_from_what_the_model_is_told() -> None:
+def test_the_status_of_commands_comes_from_the_next_request() -> None:
     good, bad = (
         "Command executed successfully (exit code 0).\nOutput:\na",
         "Command failed with exit code 3.\nOutput:\nb",
     )
-    found, told = run(
+    found, judged = run(
         STARTED,
         say("command", "ls", 1),
         ask("command_output", "a", 2),
         say("command", "make test", 3),
         ask("command_output", "b", 4),
         say("command", "sleep 1", 5),
-        told_next(("ls", good), ("make test", bad)),
+        next_request(("ls", good), ("make test", bad)),
         say("completion_result", "Done.", 10),
     )
     assert [(e.tool.id, e.text) for e in found if isinstance(e, ToolOutput)] == [("call-1", "a"), ("call-2", "b")]
-    assert told["tools"] == {"started": 3, "ok": 1, "fail": 1, "unknown": 1}
+    assert judged["tools"] == {"started": 3, "ok": 1, "fail": 1, "unknown": 1}
 
 
-def test_its_retries_are_told_with_their_cause_and_count_if_nothing_follows() -> None:
+def test_a_retry_gives_its_cause_which_is_the_outcome_if_nothing_follows() -> None:
     cause = json.dumps({"message": "429 Rate limit reached.", "status": 429, "code": "rate_limit_exceeded"})
     retry = {"attempt": 1, "maxAttempts": 3, "delaySeconds": 2, "errorMessage": cause}
     lines = (STARTED, say("error_retry", json.dumps(retry), 1), say("api_req_retried", "", 2))
-    found, told = run(*lines)
+    found, judged = run(*lines)
     (again,) = [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == "retry"]
     assert (again["message"], again["class"], again["attempt"], again["delay_ms"]) == (
         "429 Rate limit reached.",
@@ -132,10 +133,16 @@ def test_its_retries_are_told_with_their_cause_and_count_if_nothing_follows() ->
         1,
         2000,
     )
-    assert told["outcome"] == "rate_limited"
+    assert judged["outcome"] == "rate_limited"
     assert run(*lines, say("completion_result", MARKER, 3))[1]["completed"]
 
 
-def test_a_task_that_was_broken_off_asks_no_question() -> None:
-    _, told = run(STARTED, say("text", "Working.", 1), ask("resume_task", "", 2))
-    assert (told["outcome"], told["why"]) == ("failed", "the task was broken off")
+def test_an_interrupted_task_does_not_ask_a_question() -> None:
+    _, judged = run(STARTED, say("text", "Working.", 1), ask("resume_task", "", 2))
+    assert (judged["outcome"], judged["why"]) == ("failed", "the task was broken off")
+
+
+def test_many_open_calls_do_not_fill_the_memory() -> None:
+    found, judged = run(STARTED, *(say("command", "ls", ts) for ts in range(recent.KEPT + 1)))
+    assert judged["tools"]["started"] == recent.KEPT + 1
+    assert len([e for e in found if isinstance(e, ToolEnd)]) <= recent.KEPT

@@ -1,20 +1,14 @@
-"""Copilot CLI, beyond what the recordings show: other versions, subagents, tokens, damaged lines."""
+"""Copilot CLI, beyond the recordings: other versions, subagents, tokens, damaged lines."""
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.agents.copilot.adapter import CopilotAdapter
 from ralph.judging.replay import replay
@@ -78,11 +72,11 @@ def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
     return last[0].meta
 
 
-def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
+def texts(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
     return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
 
 
-def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
+def metas(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
     return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
 
 
@@ -90,28 +84,28 @@ def ends(found: list[TranscriptEvent]) -> list[ToolStatus]:
     return [e.tool.status for e in found if isinstance(e, ToolEnd)]
 
 
-def test_a_marker_split_over_fragments_is_one_line_and_said_once() -> None:
+def test_a_marker_split_over_fragments_is_one_line_and_appears_once() -> None:
     whole = f"Done.\u2028 Really.\n\n{MARKER}\n"
     lines = [*(delta(c) for c in whole), message(whole), result()]
-    assert "\n".join(says(events(*lines))) == whole.rstrip("\n")
+    assert "\n".join(texts(events(*lines))) == whole.rstrip("\n")
     assert verdict(*lines)["completed"]
 
 
-def test_fragments_without_an_id_still_make_lines() -> None:
+def test_fragments_without_an_id_are_joined() -> None:
     lines = [line("assistant.message_delta", deltaContent=c) for c in MARKER]
-    assert says(events(*lines, line("assistant.message", content=MARKER), result())) == [MARKER]
+    assert texts(events(*lines, line("assistant.message", content=MARKER), result())) == [MARKER]
 
 
-def test_what_the_fragments_lacked_comes_with_the_whole_message() -> None:
-    assert says(events(delta("Hel"), message("Hello."), result())) == ["Hello."]
-    assert says(events(delta("Hel"), delta("x", "m2"), message("Hello."), message("x", "m2"), result())) == [
+def test_the_whole_message_completes_its_fragments() -> None:
+    assert texts(events(delta("Hel"), message("Hello."), result())) == ["Hello."]
+    assert texts(events(delta("Hel"), delta("x", "m2"), message("Hello."), message("x", "m2"), result())) == [
         "Hel",
         "x",
         "lo.",
     ]
 
 
-def test_a_thought_is_told_once_and_before_the_words() -> None:
+def test_a_thought_appears_once_and_before_the_words() -> None:
     thought = line("assistant.reasoning", reasoningId="r1", content="Hm.")
     fragment = line("assistant.reasoning_delta", reasoningId="r1", deltaContent="Hm.")
     for lines in (
@@ -124,22 +118,22 @@ def test_a_thought_is_told_once_and_before_the_words() -> None:
         assert [(e.tag, e.text) for e in found] == [(Tag.THINK, "Hm."), (Tag.AI, "Hi.")]
 
 
-def test_subagents_words_do_not_count_and_do_not_mix_with_the_agents() -> None:
+def test_a_subagents_words_do_not_count_or_mix_with_the_agents() -> None:
     own = [delta("My "), delta("words."), message("My words.")]
     others = [delta(c, "m9", agent="sub") for c in MARKER] + [message(MARKER, "m9", agent="sub")]
     older = message(MARKER, "m8", parentToolCallId="c7")
     found = events(own[0], *others[:5], own[1], *others[5:], own[2], older, result())
-    assert says(found) == ["My words."]
-    assert says(found, Tag.SYS) == [MARKER, MARKER]
+    assert texts(found) == ["My words."]
+    assert texts(found, Tag.SYS) == [MARKER, MARKER]
     assert not verdict(*own, *others, older, result())["completed"]
 
 
-def test_an_unknown_type_is_kept_whole() -> None:
+def test_an_unknown_type_is_reported_whole() -> None:
     new = line("session.astonished", why="x")
-    assert kinds(events(new, result()), "unknown") == [{"kind": "unknown", "line": new}]
+    assert metas(events(new, result()), "unknown") == [{"kind": "unknown", "line": new}]
 
 
-def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> None:
+def test_a_field_of_an_unexpected_type_costs_only_that_field() -> None:
     found = events(
         {"type": "assistant.message", "data": None, "sessionId": "s"},
         {"type": 5, "data": {}},
@@ -156,10 +150,10 @@ def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> No
     assert [e.tool.name for e in found if isinstance(e, ToolStart)] == ["tool", "tool"]
     assert ends(found) == [ToolStatus.UNKNOWN, ToolStatus.OK]
     assert [e.text for e in found if isinstance(e, ToolOutput)] == ["plain"]
-    assert [r["ok"] for r in kinds(found, "result")] == [False]
+    assert [r["ok"] for r in metas(found, "result")] == [False]
 
 
-def test_output_is_shown_as_it_comes_in_whole_lines_and_not_again() -> None:
+def test_streamed_output_is_shown_by_the_line_and_only_once() -> None:
     def piece(text: str) -> dict[str, Any]:
         return line("tool.shell_output", toolCallId="c1", text=text)
 
@@ -179,16 +173,16 @@ def test_output_is_shown_as_it_comes_in_whole_lines_and_not_again() -> None:
         ({}, ToolStatus.UNKNOWN),
     ],
 )
-def test_a_command_that_failed_is_no_success(fields: dict[str, Any], status: ToolStatus) -> None:
+def test_the_status_of_a_call(fields: dict[str, Any], status: ToolStatus) -> None:
     assert ends(events(start(), done(**fields), result())) == [status]
 
 
-def test_a_call_takes_the_time_between_its_two_lines() -> None:
+def test_the_duration_of_a_call_is_the_time_between_its_two_lines() -> None:
     found = events(start(), done(success=True, at="2026-11-15T18:40:45.150Z"), result())
     assert [e.tool.duration_ms for e in found if isinstance(e, ToolEnd)] == [2001]
 
 
-def test_a_refused_call_needs_a_person_unless_its_tool_was_allowed_later() -> None:
+def test_a_refused_call_needs_a_person_unless_its_tool_is_allowed_later() -> None:
     no = [start(), done(success=False, error={"message": "Permission denied", "code": "denied"})]
     yes = [start("c2"), done("c2", success=True)]
     refused = verdict(*no, message(MARKER), result())
@@ -201,25 +195,25 @@ def test_no_result_is_a_failure_even_with_exit_code_0() -> None:
     assert verdict(message(MARKER), json.dumps(result())[:30])["outcome"] == "failed"
 
 
-def test_a_good_result_after_an_abort_is_none() -> None:
+def test_a_good_result_after_an_abort_is_a_failure() -> None:
     assert verdict(message(MARKER), line("abort", reason="user_initiated"), result())["outcome"] == "failed"
 
 
-def test_two_results_are_two() -> None:
-    assert len(kinds(events(result(), result()), "result")) == 2
+def test_the_second_of_two_results_counts() -> None:
+    assert len(metas(events(result(), result()), "result")) == 2
     assert verdict(message("x"), result(), result(1))["outcome"] == "failed"
 
 
-def test_a_run_that_ends_while_it_retries_is_judged_by_what_it_retried_for() -> None:
+def test_a_run_that_ends_during_a_retry_fails_with_its_cause() -> None:
     failure = line("model.call_failure", statusCode=503, errorMessage='{"message":"busy"}', retryAttempt=0)
     retry = line("assistant.turn_retry", reason="api_error")
     assert verdict(failure, retry, code=-9)["outcome"] == "overloaded"
-    (told,) = kinds(events(failure, retry), "retry")
-    assert (told["message"], told["attempt"]) == ("busy", 1)
+    (judged,) = metas(events(failure, retry), "retry")
+    assert (judged["message"], judged["attempt"]) == ("busy", 1)
     assert verdict(failure, retry, message(MARKER), result())["completed"]
-    # a version that tells of it only in words
+    # a version that reports it only as text
     words = line("session.info", infoType="model_retry", message="Retrying...")
-    assert len(kinds(events(failure, words), "retry")) == 1
+    assert len(metas(events(failure, words), "retry")) == 1
 
 
 @pytest.mark.parametrize(
@@ -234,8 +228,14 @@ def test_a_run_that_ends_while_it_retries_is_judged_by_what_it_retried_for() -> 
         ({"errorType": "query", "message": "retried 429 times Last error: 400 bad"}, "failed"),
     ],
 )
-def test_errors_are_told_apart(fields: dict[str, Any], outcome: str) -> None:
+def test_errors_are_classified(fields: dict[str, Any], outcome: str) -> None:
     assert verdict(line("session.error", **fields), result(1), code=1)["outcome"] == outcome
+
+
+def test_an_overloaded_provider_may_say_how_long_to_wait() -> None:
+    error = line("session.error", errorType="query", message="503 busy, retry in 5s", statusCode=503)
+    judged = verdict(error, result(1), code=1)
+    assert (judged["outcome"], judged["retry_after"]) == ("overloaded", 5)
 
 
 def test_a_question_waits_for_a_person_until_it_is_answered() -> None:
@@ -244,7 +244,7 @@ def test_a_question_waits_for_a_person_until_it_is_answered() -> None:
     assert verdict(asked, line("user_input.completed"), message(MARKER), result())["completed"]
 
 
-def test_tokens_are_counted_once_whoever_tells_them() -> None:
+def test_tokens_reported_in_several_places_are_counted_once() -> None:
     call = line("assistant.usage", model="m", inputTokens=10, outputTokens=2, cacheReadTokens=4)
     total = {"m": {"usage": {"inputTokens": 20, "outputTokens": 4, "cacheReadTokens": 8}}}
     shutdown = line("session.shutdown", modelMetrics=total)
@@ -262,34 +262,34 @@ def test_tokens_are_counted_once_whoever_tells_them() -> None:
     assert not [e for e in events(message("x"), result()) if isinstance(e, UsageEvent)]
 
 
-def test_the_session_is_named_once_as_early_as_it_is_known() -> None:
+def test_the_session_is_reported_once_and_early() -> None:
     first = line("session.start", sessionId="s-1", selectedModel="m")
-    assert kinds(events(first, result()), "session") == [{"kind": "session", "session_id": "s-1", "model": "m"}]
+    assert metas(events(first, result()), "session") == [{"kind": "session", "session_id": "s-1", "model": "m"}]
 
 
-def test_what_the_cli_asks_to_go_on_is_not_the_agents_final_message() -> None:
+def test_an_autopilot_message_is_not_the_agents_final_message() -> None:
     go_on = line("user.message", content="", transformedContent="Go on.", source="autopilot")
     assert not verdict(message(MARKER), go_on, message("Not yet.", "m2"), result())["completed"]
 
 
-def test_a_cut_first_line_is_no_answer() -> None:
+def test_a_truncated_first_line_is_not_an_answer() -> None:
     cut = json.dumps(result(), separators=(",", ":"))[:40]
     assert verdict(cut)["outcome"] == "failed"
     assert verdict(cut, "and words after it", MARKER)["completed"]
 
 
-def test_json_in_a_text_answer_is_words() -> None:
+def test_json_in_a_text_answer_is_text() -> None:
     lines = ['{"type": "result", "exitCode": 0}', "{", '  "type": "module"', "}", '[{"a": 1}]', MARKER]
-    assert "\n".join(says(events(*lines))).split("\n") == lines
+    assert "\n".join(texts(events(*lines))).split("\n") == lines
     assert verdict(*lines)["completed"]
 
 
-def test_a_terminals_escape_sequences_around_json_do_not_matter() -> None:
+def test_escape_sequences_around_json_are_ignored() -> None:
     lines = ["\x1b[?25l" + json.dumps(message(MARKER)) + "\r", json.dumps(result()) + "\r\x1b[?25h"]
     assert verdict(*lines)["completed"]
 
 
-def test_the_summary_below_the_words_is_not_the_agents() -> None:
+def test_the_summary_at_the_end_is_not_the_agents_text() -> None:
     tokens = "Tokens     ↑ 1.2m (900k cached) • ↓ 12.5k\r"
     seen = verdict(f"{MARKER}\r", "\r", "Changes    +1 -0\r", tokens, "Resume     copilot --resume=abc\r")
     assert (seen["completed"], seen["session_id"]) == (True, "abc")
@@ -297,13 +297,13 @@ def test_the_summary_below_the_words_is_not_the_agents() -> None:
     assert (usage["prompt_tokens"], usage["cached_tokens"], usage["completion_tokens"]) == (1_200_000, 900_000, 12_500)
 
 
-def test_what_the_agent_says_about_errors_is_no_error() -> None:
+def test_errors_that_the_agent_quotes_are_not_errors() -> None:
     assert verdict("Error: 401 was what I saw.", "Request failed: quota", MARKER)["completed"]
     assert verdict(message(f"Error: 401\nFailed to get response\n{MARKER}"), result())["completed"]
     assert verdict("", stderr="Error: 402 You have no quota\n", code=1)["outcome"] == "quota"
 
 
-def test_what_is_said_in_passing_on_stderr_fails_nothing() -> None:
+def test_remarks_on_stderr_do_not_fail_the_run() -> None:
     passing = "Error: could not write the log\nFailed to persist session events: Error: ENOSPC\n"
     assert verdict(MARKER, stderr=passing)["completed"]
     limit = 'Model call failed: {"message":"Rate limit exceeded.","code":"rate_limited"} (Request ID: F5BA:D04FD)\n'
@@ -325,7 +325,7 @@ def test_the_summary_of_versions_before_1_0() -> None:
     ]
     seen = verdict(*lines)
     assert seen["completed"]
-    assert says(events(*lines)) == ["", MARKER, ""]
+    assert texts(events(*lines)) == ["", MARKER, ""]
     usage = seen["usage"]
     assert (usage["prompt_tokens"], usage["completion_tokens"]) == (614_600 + 422, 12_000 + 110)
     assert (usage["cached_tokens"], usage["cache_write_tokens"]) == (571_200 + 37, 5)
@@ -333,7 +333,7 @@ def test_the_summary_of_versions_before_1_0() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(damaged(REAL) | text_line(), max_size=12))
-def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None:
+def test_damaged_lines_never_raise_and_every_event_can_be_encoded(lines: list[str]) -> None:
     for event in events(*lines, stderr="\n".join(lines)):
         decode(encode(event))
 

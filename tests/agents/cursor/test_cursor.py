@@ -1,20 +1,14 @@
-"""What the samples of Cursor do not show: copies of words, kinds of tools, errors."""
+"""Cursor, beyond the recordings: repeated words, kinds of tools, errors."""
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import damaged, recorded
 from hypothesis import given
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import damaged, recorded
 
 from ralph.agents.cursor.adapter import CursorAdapter
 from ralph.judging.replay import replay
@@ -27,6 +21,7 @@ from ralph.transcripts.events import (
     ToolStart,
     ToolStatus,
     TranscriptEvent,
+    UsageEvent,
     decode,
     encode,
 )
@@ -79,7 +74,7 @@ def result(text: str, **fields: Any) -> dict[str, Any]:
     return {"type": "result", "subtype": "success", "is_error": False, "result": text, "session_id": "s", **fields}
 
 
-def test_partial_output_over_two_segments_is_said_once() -> None:
+def test_partial_output_of_two_segments_is_shown_once() -> None:
     events = run(
         INIT,
         partial("Look"),
@@ -95,13 +90,13 @@ def test_partial_output_over_two_segments_is_said_once() -> None:
     assert texts(events) == ["Looking.", "Done.", MARKER]
 
 
-def test_a_last_copy_of_everything_is_a_copy_too() -> None:
+def test_a_final_copy_of_all_segments_is_not_shown_again() -> None:
     events = run(partial("One."), copy("One."), partial("Two."), assistant("One.Two."), result("One.Two."))
     assert texts(events) == ["One.", "Two."]
 
 
-def test_a_message_before_a_tool_call_looks_like_a_copy_and_is_none() -> None:
-    """Without partial output it has `model_call_id` and `timestamp_ms`, too."""
+def test_a_message_before_a_tool_call_is_not_a_copy() -> None:
+    """Without partial output, it has `model_call_id` and `timestamp_ms` as well."""
     assert texts(run(INIT, copy("First."), copy("First."), assistant("Last."), result("First.First.Last."))) == [
         "First.",
         "First.",
@@ -109,14 +104,14 @@ def test_a_message_before_a_tool_call_looks_like_a_copy_and_is_none() -> None:
     ]
 
 
-def test_a_result_joins_all_messages_and_says_nothing_new() -> None:
+def test_a_result_that_joins_all_messages_is_not_shown_again() -> None:
     lines = [assistant("I will print it."), assistant(MARKER), result(f"I will print it.{MARKER}")]
     assert texts(run(*lines)) == ["I will print it.", MARKER]
     assert verdict(*lines)["completed"] is True
 
 
-def test_a_very_long_run_is_not_said_again_by_its_result() -> None:
-    """Only the latest words are kept, and they still tell that the result is a copy."""
+def test_the_result_of_a_very_long_run_is_not_shown_again() -> None:
+    """Only the latest words are kept; they suffice to recognise the result as a copy."""
     messages = [f"{number} {'x' * 50_000}." for number in range(40)]
     events = run(*(assistant(text) for text in messages), result("".join(messages)))
     assert texts(events) == messages
@@ -134,7 +129,7 @@ def test_a_very_long_run_is_not_said_again_by_its_result() -> None:
         (None, ToolStatus.UNKNOWN, ""),
     ],
 )
-def test_how_a_tool_ended(outcome: Any, status: ToolStatus, output: str) -> None:
+def test_the_status_and_output_of_a_tool(outcome: Any, status: ToolStatus, output: str) -> None:
     events = run(call("started", args={"command": "x"}), call("completed", result=outcome), result("ok"))
     assert [e.tool.status for e in events if isinstance(e, ToolEnd)] == [status]
     assert "".join(e.text for e in events if isinstance(e, ToolOutput)) == output
@@ -151,12 +146,12 @@ def test_tools_of_any_kind_have_their_name_and_input() -> None:
     assert [(t.name, t.input) for t in starts] == [("grep", {"pattern": "x"}), ("todo", {"items": 2}), ("tool", None)]
 
 
-def test_a_tools_duration_is_known() -> None:
+def test_the_duration_of_a_tool_is_reported() -> None:
     done = call("completed", result={"success": {"exitCode": 0, "stdout": "", "executionTime": 1250}})
     assert [e.tool.duration_ms for e in run(done) if isinstance(e, ToolEnd)] == [1250]
 
 
-def test_a_refused_tool_is_a_denial_even_if_the_run_calls_itself_a_success() -> None:
+def test_a_refused_tool_is_a_denial_even_in_a_successful_run() -> None:
     refused = call("completed", result={"rejected": {"command": "make", "reason": ""}})
     seen = verdict(INIT, call("started", args={"command": "make"}), refused, assistant(MARKER), result(MARKER))
     assert (seen["outcome"], seen["completed"], seen["why"]) == ("permission_denied", False, "refused: make")
@@ -173,17 +168,17 @@ def test_a_refused_tool_is_a_denial_even_if_the_run_calls_itself_a_success() -> 
         ("Error: [unavailable] 503 service unavailable", "overloaded"),
     ],
 )
-def test_why_a_run_failed_is_on_stderr(line: str, outcome: str) -> None:
+def test_the_reason_for_a_failed_run_is_read_from_stderr(line: str, outcome: str) -> None:
     assert verdict(stderr=line + "\n", exit_code=1)["outcome"] == outcome
     assert verdict(INIT, assistant("Hm."), stderr=line + "\n", exit_code=1)["session_id"] == "s"
 
 
-def test_stderr_of_others_decides_nothing() -> None:
+def test_other_lines_on_stderr_are_ignored() -> None:
     seen = verdict(INIT, assistant(MARKER), result(MARKER), stderr="warning: 401 unauthorized\n")
     assert seen["completed"] is True
 
 
-def test_the_prompts_echo_and_thoughts_complete_nothing() -> None:
+def test_an_echoed_prompt_and_thoughts_do_not_complete_the_run() -> None:
     echo = {"type": "user", "message": {"content": [{"type": "text", "text": MARKER}]}, "session_id": "s"}
     thought = {"type": "thinking", "subtype": "delta", "text": f"{MARKER}\n", "timestamp_ms": 1}
     done = {"type": "thinking", "subtype": "completed", "timestamp_ms": 2}
@@ -192,18 +187,18 @@ def test_the_prompts_echo_and_thoughts_complete_nothing() -> None:
     assert (texts(run(*lines), Tag.PROMPT), texts(run(*lines), Tag.THINK)) == ([MARKER], [MARKER])
 
 
-def test_a_killed_run_without_a_result_is_not_ok() -> None:
+def test_output_without_a_result_is_a_failure() -> None:
     assert verdict(INIT, assistant(MARKER))["outcome"] == "failed"
     assert verdict(INIT, assistant(MARKER), exit_code=-9)["outcome"] == "crashed"
 
 
-def test_a_failed_result_is_no_success() -> None:
+def test_a_failed_result_is_classified() -> None:
     wrong = result("429 Too Many Requests, please try again in 30 seconds", is_error=True, subtype="error")
     seen = verdict(INIT, wrong)
     assert (seen["outcome"], seen["retry_after"]) == ("rate_limited", 30)
 
 
-def test_text_format_is_words() -> None:
+def test_text_output_is_the_agents_words() -> None:
     assert verdict("Done.", MARKER)["completed"] is True
     assert verdict('{"type": "module"}', MARKER)["completed"] is True
 
@@ -219,3 +214,31 @@ def test_lines_of_other_releases_never_raise(lines: list[str]) -> None:
 def test_no_line_of_text_is_lost(lines: list[str]) -> None:
     assert texts(run(*lines)) == lines
     assert texts(run(INIT, *lines, result("")), Tag.SYS) == lines
+
+
+def test_a_call_without_an_id_keeps_its_name_and_input() -> None:
+    body = {"grepToolCall": {"args": {"pattern": "x"}, "result": {"success": {"content": "a match"}}}}
+    events = run(INIT, {"type": "tool_call", "subtype": "completed", "tool_call": body}, result("ok"))
+    assert [(e.tool.name, e.tool.input) for e in events if isinstance(e, ToolStart)] == [("grep", {"pattern": "x"})]
+    assert [e.tool.status for e in events if isinstance(e, ToolEnd)] == [ToolStatus.OK]
+
+
+def test_missing_or_odd_fields_cost_only_themselves() -> None:
+    odd = {"shellToolCall": {"args": ["x"], "result": {"success": {"exitCode": "?", "stdout": 5, "stderr": "err"}}}}
+    events = run(
+        INIT,
+        {"type": ["x"]},
+        {"type": "assistant", "message": {"content": [None, 7, {"type": "text", "text": "Words."}]}},
+        {"type": "tool_call", "subtype": 3, "call_id": 4, "tool_call": odd},
+        {"type": "tool_call", "subtype": "completed", "call_id": "c", "tool_call": []},
+        result("Words.", usage={"inputTokens": "many", "outputTokens": 4}, permission_denials={}),
+    )
+    assert texts(events) == ["Words."]
+    assert [e.text for e in events if isinstance(e, ToolOutput)] == ["err"]
+    assert [(e.tool.name, e.tool.status) for e in events if isinstance(e, ToolEnd)] == [
+        ("shell", ToolStatus.OK),
+        ("tool", ToolStatus.UNKNOWN),
+    ]
+    assert [(e.usage.prompt_tokens, e.usage.completion_tokens) for e in events if isinstance(e, UsageEvent)] == [
+        (None, 4)
+    ]

@@ -1,20 +1,15 @@
-"""Droid, beyond what the recordings show: refusals, subagents, other releases, damaged lines."""
+"""Droid, beyond the recordings: refusals, subagents, other releases, damaged lines."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.agents.droid.adapter import DroidAdapter
 from ralph.judging.replay import replay
@@ -71,7 +66,7 @@ def error(message: str, source: str = "agent_loop") -> dict[str, Any]:
     return {"type": "error", "source": source, "message": message, "session_id": "s"}
 
 
-def test_the_final_text_is_not_said_again_and_is_said_if_nothing_was() -> None:
+def test_the_final_text_is_shown_only_if_it_is_new() -> None:
     text = f"Done.\n\n{MARKER}\n"
     final = {**GOOD, "finalText": text.strip()}
     assert says(events(INIT, word(text), final)) == [text.rstrip("\n")]
@@ -80,37 +75,37 @@ def test_the_final_text_is_not_said_again_and_is_said_if_nothing_was() -> None:
     assert verdict(INIT, final)["completed"]
 
 
-def test_an_earlier_message_that_is_called_the_final_one_is_not_said_again() -> None:
-    """0.225.2, after a last message of 200 KB."""
+def test_an_earlier_message_reported_as_the_final_one_is_not_shown_again() -> None:
+    """0.225.2 does this after a last message of 200 KB."""
     found = events(INIT, word("Now the file."), word(f"All done.\n{MARKER}"), {**GOOD, "finalText": "Now the file."})
     assert says(found) == ["Now the file.", f"All done.\n{MARKER}"]
 
 
-def test_a_copy_of_a_line_is_left_out_and_the_same_words_later_are_not() -> None:
+def test_a_copied_line_is_skipped_but_the_same_words_later_are_shown() -> None:
     thought = {"type": "reasoning", "id": "r", "text": "Hm.", "session_id": "s"}
     found = events(INIT, thought, thought, word("Ok."), word("Ok."), word("Ok.", id="m-2"), {**thought, "id": "q"})
     assert says(found, Tag.THINK) == ["Hm.", "Hm."]
     assert says(found) == ["Ok.", "Ok."]
 
 
-def test_words_of_another_session_are_a_subagents() -> None:
+def test_messages_of_another_session_come_from_a_subagent() -> None:
     lines = [INIT, word(MARKER, session_id="child"), word("Still at it."), GOOD]
     assert says(events(*lines), Tag.SYS) == [MARKER]
     assert not verdict(*lines)["completed"]
 
 
-def test_the_echo_of_a_prompt_that_quotes_the_marker_completes_nothing() -> None:
+def test_an_echoed_prompt_does_not_complete_the_run() -> None:
     prompt = word(f"Say\n{MARKER}\nwhen done.", role="user")
     assert not verdict(INIT, prompt, word("Not yet."), GOOD)["completed"]
 
 
-def test_line_separators_inside_a_string_stay_there() -> None:
+def test_unicode_line_separators_are_kept() -> None:
     text = "one\u2028two\u2029three\u0085four"
     assert says(events(INIT, word(text), {**GOOD, "finalText": text})) == [text]
 
 
 @pytest.mark.parametrize("how", ["stream", "stream-cli", "json", "text"])
-def test_too_little_autonomy_needs_a_person_in_every_format(how: str) -> None:
+def test_insufficient_permission_is_a_denial_in_every_format(how: str) -> None:
     lines: list[Any] = []
     stderr = ""
     match how:
@@ -128,7 +123,7 @@ def test_too_little_autonomy_needs_a_person_in_every_format(how: str) -> None:
     assert verdict(*lines, stderr=stderr, code=1)["outcome"] == "permission_denied"
 
 
-def test_the_agents_words_in_the_place_of_an_error_are_not_classified() -> None:
+def test_the_agents_words_in_place_of_an_error_are_not_classified() -> None:
     words = "I saw 401 Unauthorized: the API key is wrong, rate limit, quota"
     assert verdict(INIT, word(words), error(words, "cli"), code=1)["outcome"] == "failed"
     failure = {"type": "result", "subtype": "failure", "is_error": True, "result": words, "session_id": "s"}
@@ -137,18 +132,18 @@ def test_the_agents_words_in_the_place_of_an_error_are_not_classified() -> None:
     assert verdict(stderr=f"Error during droid execution: {words}", code=1)["outcome"] == "failed"
 
 
-def test_an_error_that_was_got_over_is_history() -> None:
+def test_an_error_decides_the_outcome_only_without_a_good_result() -> None:
     lines = [INIT, error("503 busy"), word(MARKER), GOOD]
     assert verdict(*lines)["completed"]
     assert verdict(INIT, error("503 busy"), code=-9)["outcome"] == "overloaded"
 
 
-def test_a_limits_end_is_read_from_its_message() -> None:
+def test_the_wait_for_a_rate_limit_is_read_from_its_message() -> None:
     told = verdict(INIT, error("429 Too many. Please try again in 3 minutes."), error("Exec failed", "cli"), code=1)
     assert (told["outcome"], told["retry_after"]) == ("rate_limited", 180)
 
 
-def test_a_call_starts_and_ends_once_however_often_it_is_told() -> None:
+def test_a_repeated_call_starts_and_ends_once() -> None:
     call = {"type": "tool_call", "id": "a", "toolName": "Execute", "parameters": {"command": "ls"}, "session_id": "s"}
     done = {"type": "tool_result", "id": "a", "toolId": "Execute", "isError": False, "value": "out", "session_id": "s"}
     found = events(INIT, call, call, done, done, GOOD)
@@ -161,7 +156,7 @@ def test_a_call_starts_and_ends_once_however_often_it_is_told() -> None:
     assert len([e for e in alone if isinstance(e, ToolStart)]) == 1
 
 
-def test_two_results_are_two() -> None:
+def test_a_run_may_have_two_results() -> None:
     found = events(INIT, word("One."), GOOD, word("Two."), {**GOOD, "finalText": "Two."})
     assert [r["ok"] for r in kinds(found, "result")] == [True, True]
 
@@ -172,7 +167,7 @@ def test_an_unknown_type_is_kept_whole() -> None:
     assert verdict(INIT, word(MARKER), new, GOOD)["completed"]
 
 
-def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> None:
+def test_missing_or_odd_fields_cost_only_themselves() -> None:
     found = events(
         INIT,
         {"type": "message", "role": "assistant"},
@@ -192,27 +187,27 @@ def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> No
     ]
 
 
-def test_no_words_and_no_tools_is_empty() -> None:
+def test_a_run_without_words_and_tools_is_empty() -> None:
     assert verdict(INIT, {**GOOD, "finalText": ""})["outcome"] == "empty"
 
 
-def test_json_that_the_agent_wrote_as_words_stays_words() -> None:
+def test_json_in_text_output_is_the_agents_words() -> None:
     line = '{"type":"result","subtype":"success"}'
     assert says(events(line, MARKER)) == [line, MARKER]
 
 
-def test_the_result_may_be_spread_over_lines() -> None:
+def test_a_result_may_span_several_lines() -> None:
     result = {"type": "result", "subtype": "success", "is_error": False, "result": MARKER, "session_id": "s"}
     assert verdict(*json.dumps(result, indent=2).split("\n"))["completed"]
 
 
-def test_a_terminal_puts_carriage_returns_and_escapes_around_the_lines() -> None:
+def test_carriage_returns_and_escape_sequences_do_not_prevent_completion() -> None:
     lines = [json.dumps(v) + "\r" for v in (INIT, word(MARKER), GOOD)]
     lines[-1] += "\x1b[?25h"
     assert verdict(*lines)["completed"]
 
 
-def test_a_recorded_run_cut_anywhere_is_not_a_success() -> None:
+def test_a_recording_that_is_cut_anywhere_is_a_failure() -> None:
     data = SUCCESS.read_bytes()
     for cut in range(1200, len(data) - 1, 97):
         told: Any = list(replay(data[:cut], b"", "droid", 0, None, None))[-1][0][0]
@@ -221,7 +216,7 @@ def test_a_recorded_run_cut_anywhere_is_not_a_success() -> None:
 
 @st.composite
 def strange(draw: st.DrawFn) -> str:
-    """A damaged line; without the real ones among its arguments, which make too long a name for hypothesis."""
+    """A damaged line. The recorded lines are no argument, since they would make hypothesis's name for it too long."""
     kind = draw(st.integers(0, 2))
     return draw(text_line() if kind == 0 else damaged(REAL))
 

@@ -1,20 +1,15 @@
-"""Goose, beyond what the recordings show: other releases, its words in the agent's mouth, damaged lines."""
+"""Goose, beyond the recordings: other releases, errors that look like the agent's messages, damaged lines."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.agents.goose.adapter import GooseAdapter
 from ralph.judging.replay import replay
@@ -36,7 +31,7 @@ from ralph.transcripts.events import (
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "goose" / "1.52.0"
 REAL = recorded("goose")
 MARKER = "<promise>COMPLETE</promise>"
-#: What goose adds to each message of its own.
+#: The metadata of a message that a model wrote, and of one that goose wrote.
 BY_A_MODEL = {"userVisible": True, "agentVisible": True, "inference": {"provider": "openai", "requestedModel": "m"}}
 BY_GOOSE = {"userVisible": True, "agentVisible": True}
 DONE = {"type": "complete", "total_tokens": 12, "input_tokens": 10, "output_tokens": 2}
@@ -49,7 +44,9 @@ BANNER = [
 ]
 
 
-def message(*blocks: Any, role: str = "assistant", key: str = "m1", metadata: Any = BY_A_MODEL) -> dict[str, Any]:
+def message(
+    *blocks: Any, role: str = "assistant", key: str | None = "m1", metadata: Any = BY_A_MODEL
+) -> dict[str, Any]:
     inner = {"id": key, "role": role, "created": 1, "content": list(blocks), "metadata": metadata}
     return {"type": "message", "message": inner}
 
@@ -86,40 +83,52 @@ def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
     return last[0].meta
 
 
-def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
+def texts(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
     return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
 
 
-def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
+def metas(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
     return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
 
 
 def test_a_marker_split_over_fragments_is_one_line() -> None:
     fragments = [word(c) for c in f"Done.\n\n{MARKER}\n"]
-    assert MARKER in says(events(*fragments, DONE))
+    assert MARKER in texts(events(*fragments, DONE))
     assert verdict(*fragments, DONE)["completed"]
 
 
 def test_fragments_of_two_messages_are_not_joined() -> None:
-    assert says(events(word("one"), word("two", key="m2"), DONE)) == ["one", "two"]
+    assert texts(events(word("one"), word("two", key="m2"), DONE)) == ["one", "two"]
+
+
+def test_fragments_without_an_id_are_joined() -> None:
+    lines = [
+        message({"type": "text", "text": text}, key=None, metadata={}) for text in ("<promise>", "COMPLETE</promise>")
+    ]
+    assert texts(events(*lines, DONE)) == [MARKER]
+
+
+def test_messages_of_a_document_are_not_joined() -> None:
+    parts = [{"role": "assistant", "content": [{"type": "text", "text": text}]} for text in ("one", "two")]
+    assert texts(events({"messages": parts, "metadata": {"status": "completed"}})) == ["one", "two"]
 
 
 def test_a_thought_that_is_repeated_whole_is_shown_once() -> None:
     thoughts = [
         message({"type": "thinking", "thinking": t, "signature": s}) for t, s in (("a ", ""), ("b", ""), ("a b", "x"))
     ]
-    assert says(events(*thoughts, word("hi"), DONE), Tag.THINK) == ["a b"]
+    assert texts(events(*thoughts, word("hi"), DONE), Tag.THINK) == ["a b"]
 
 
-def test_line_separators_inside_a_string_stay_there() -> None:
+def test_unicode_line_separators_do_not_split_a_string() -> None:
     text = "one\u2028two\u2029three\u0085four"
-    assert says(events(word(text), DONE)) == [text]
+    assert texts(events(word(text), DONE)) == [text]
 
 
-def test_the_banner_names_the_session_and_is_nobodys_word() -> None:
+def test_the_banner_names_the_session_and_is_not_the_agents_text() -> None:
     found = events(*BANNER, word("hi"), DONE)
-    assert kinds(found, "session") == [{"kind": "session", "session_id": "20261115_7", "model": "m"}]
-    assert says(found) == ["hi"]
+    assert metas(found, "session") == [{"kind": "session", "session_id": "20261115_7", "model": "m"}]
+    assert texts(found) == ["hi"]
 
 
 def test_the_banner_of_older_releases() -> None:
@@ -129,8 +138,8 @@ def test_the_banner_of_older_releases() -> None:
         "    working directory: /repo",
     ]
     found = events(*old, "Hello.", MARKER)
-    assert kinds(found, "session") == [{"kind": "session", "session_id": "20250801_3", "model": "gpt-4o"}]
-    assert says(found) == ["Hello.", MARKER]
+    assert metas(found, "session") == [{"kind": "session", "session_id": "20250801_3", "model": "gpt-4o"}]
+    assert texts(found) == ["Hello.", MARKER]
 
 
 @pytest.mark.parametrize("by", [BY_GOOSE, {}, None])
@@ -150,34 +159,34 @@ def test_the_banner_of_older_releases() -> None:
         ("The model returned an empty response. Please resend your message to continue.", "empty"),
     ],
 )
-def test_an_error_in_the_agents_mouth_is_gooses(text: str, outcome: str, by: Any) -> None:
+def test_an_error_that_looks_like_the_agents_message_is_recognised(text: str, outcome: str, by: Any) -> None:
     found = events(word("I'll look."), word(text, "e", by), DONE)
-    assert says(found) == ["I'll look."]
+    assert texts(found) == ["I'll look."]
     assert verdict(word(f"{MARKER}\n"), word(text, "e", by), DONE)["outcome"] == outcome
 
 
-def test_a_model_may_say_the_same_words() -> None:
+def test_a_model_may_quote_an_error() -> None:
     assert verdict(word(ERROR.format("429 Too Many Requests") + f"\n{MARKER}\n"), DONE)["completed"]
     assert verdict(word(ERROR.format("429")), word(MARKER, "m2"), DONE)["completed"]
 
 
-def test_an_error_that_the_model_went_on_after_is_history() -> None:
+def test_an_error_does_not_count_if_the_model_continues() -> None:
     assert verdict(word(ERROR.format("500"), "e", BY_GOOSE), word(MARKER, "m2"), DONE)["completed"]
 
 
-def test_words_of_goose_that_are_no_error_are_the_answer() -> None:
+def test_a_message_from_goose_that_is_not_an_error_is_the_answer() -> None:
     """A recipe's final output comes without the name of a model."""
     assert verdict(word("Writing."), word(f"{MARKER}\n", "f", BY_GOOSE), DONE)["completed"]
 
 
-def test_used_up_credits_are_a_notification() -> None:
+def test_a_notification_of_exhausted_credits_is_a_quota_error() -> None:
     block = {"type": "systemNotification", "notificationType": "creditsExhausted", "msg": "Please add credits."}
     assert verdict(message(block, metadata=BY_GOOSE), DONE)["outcome"] == "quota"
     other = {**block, "notificationType": "inlineMessage", "msg": "Compacting..."}
     assert verdict(message(other, metadata=BY_GOOSE), word(MARKER), DONE)["completed"]
 
 
-def test_a_summary_that_the_user_does_not_see_is_not_the_agents_word() -> None:
+def test_a_summary_hidden_from_the_user_is_not_the_agents_text() -> None:
     hidden = word(MARKER, "s", {"userVisible": False, "agentVisible": True})
     seen = verdict(hidden, word("Going on.", "m2"), DONE)
     assert (seen["outcome"], seen["completed"]) == ("ok", False)
@@ -195,7 +204,7 @@ def test_a_summary_that_the_user_does_not_see_is_not_the_agents_word() -> None:
         ("?", ToolStatus.UNKNOWN),
     ],
 )
-def test_the_ends_of_tools(result: Any, status: ToolStatus) -> None:
+def test_the_status_of_a_call(result: Any, status: ToolStatus) -> None:
     found = events(request(), response(result), response(result), word("x"), DONE)
     assert [(e.tool.id, e.tool.name) for e in found if isinstance(e, ToolStart)] == [("c1", "shell")]
     assert [(e.tool.id, e.tool.name, e.tool.status) for e in found if isinstance(e, ToolEnd)] == [
@@ -203,7 +212,7 @@ def test_the_ends_of_tools(result: Any, status: ToolStatus) -> None:
     ]
 
 
-def test_a_tool_that_was_refused_needs_a_person_unless_it_ran_later() -> None:
+def test_a_refused_tool_needs_a_person_unless_it_runs_later() -> None:
     no = text_result("The user has declined to run this tool. DO NOT attempt to call this tool again.")
     refused = verdict(request(), response(no), word(MARKER), DONE)
     assert (refused["outcome"], refused["completed"]) == ("permission_denied", False)
@@ -213,57 +222,58 @@ def test_a_tool_that_was_refused_needs_a_person_unless_it_ran_later() -> None:
     assert verdict(request(), response(printed), word(MARKER), DONE)["completed"]
 
 
-def test_no_complete_is_a_failure_even_with_exit_code_0() -> None:
+def test_a_run_without_a_complete_line_is_a_failure_even_with_exit_code_0() -> None:
     assert verdict(word(MARKER + "\n"))["outcome"] == "failed"
+    assert verdict(word(MARKER + "\n"), stderr="Error: \n")["outcome"] == "failed"
 
 
-def test_a_line_that_was_cut_is_shown_and_no_end() -> None:
+def test_a_truncated_complete_line_is_shown_and_does_not_count() -> None:
     last = json.dumps(DONE)[:30]
-    assert last in says(events(word("Hi."), last), Tag.SYS)
+    assert last in texts(events(word("Hi."), last), Tag.SYS)
     assert verdict(word(MARKER), last)["outcome"] == "failed"
 
 
-def test_two_ends_are_two() -> None:
-    assert len(kinds(events(word("x"), DONE, DONE), "result")) == 2
+def test_the_second_of_two_results_counts() -> None:
+    assert len(metas(events(word("x"), DONE, DONE), "result")) == 2
     assert verdict(word(MARKER), DONE, {"type": "error", "error": "broken"})["outcome"] == "failed"
 
 
-def test_an_event_behind_text_on_one_line_is_read() -> None:
+def test_an_event_after_text_on_the_same_line_is_read() -> None:
     found = events(word("Sleeping."), 'What now?{"type":"error","error":"Headless run interrupted"}')
-    assert "What now?" in says(found, Tag.SYS)
-    assert [e["message"] for e in kinds(found, "error")] == ["Headless run interrupted"]
-    assert says(events(word("a"), 'x {"type":"error"', DONE), Tag.SYS) == ['x {"type":"error"']
+    assert "What now?" in texts(found, Tag.SYS)
+    assert [e["message"] for e in metas(found, "error")] == ["Headless run interrupted"]
+    assert texts(events(word("a"), 'x {"type":"error"', DONE), Tag.SYS) == ['x {"type":"error"']
 
 
-def test_older_releases_count_tokens_in_all_only() -> None:
+def test_older_releases_report_only_the_total_of_tokens() -> None:
     found = events(word("hi", metadata={}), {"type": "complete", "total_tokens": 7})
     assert [e.usage for e in found if isinstance(e, UsageEvent)] == [Usage(total_tokens=7)]
     assert not [e for e in events(word("hi"), {"type": "complete", "total_tokens": None}) if isinstance(e, UsageEvent)]
 
 
-def test_a_document_of_a_resumed_session_shows_this_run_only() -> None:
+def test_the_document_of_a_resumed_session_shows_only_this_run() -> None:
     def part(role: str, text: str, by: Any = BY_GOOSE) -> dict[str, Any]:
         return {"id": None, "role": role, "created": 1, "content": [{"type": "text", "text": text}], "metadata": by}
 
     old = [part("user", "first"), part("assistant", MARKER, BY_A_MODEL)]
     new = [part("user", "second"), part("assistant", "Not yet.", BY_A_MODEL)]
     document = {"messages": old + new, "metadata": {"total_tokens": 3, "status": "completed"}}
-    assert says(events(document)) == ["Not yet."]
+    assert texts(events(document)) == ["Not yet."]
     assert not verdict(document)["completed"]
     assert verdict({**document, "messages": new[:1] + old[1:]})["completed"]
     assert verdict({**document, "metadata": {"status": "error"}})["outcome"] == "failed"
 
 
-def test_a_cut_document_is_not_the_agents_words() -> None:
+def test_a_truncated_document_is_not_the_agents_text() -> None:
     whole = (FIXTURES / "json-success.json").read_text().split("\n")
     assert verdict(*whole)["completed"]
     assert verdict(*whole[:-5])["outcome"] == "failed"
-    assert says(events(*whole[:-5])) == []
+    assert texts(events(*whole[:-5])) == []
 
 
-def test_json_in_a_text_answer_is_words() -> None:
+def test_json_in_a_text_answer_is_text() -> None:
     lines = ['{"type": "module"}', "{", '  "type": "complete"', "}", '[{"a": 1}]', MARKER]
-    assert "\n".join(says(events(*lines))).split("\n") == lines
+    assert "\n".join(texts(events(*lines))).split("\n") == lines
     assert verdict(*lines)["completed"]
 
 
@@ -281,13 +291,13 @@ def test_errors_at_the_end_of_a_text_answer() -> None:
     assert verdict(*BANNER, *full)["outcome"] == "context_exceeded"
 
 
-def test_a_mode_that_asks_needs_a_person() -> None:
+def test_an_approval_mode_needs_a_person() -> None:
     line = "Error: Tool approval required in non-interactive mode with GooseMode::approve."
     assert verdict("I'll look.", stderr=line + "\n", code=1)["outcome"] == "permission_denied"
     assert verdict(word("I'll look."), request(), line, code=1)["outcome"] == "permission_denied"  # on a terminal
 
 
-def test_a_terminals_escape_sequences_do_not_matter() -> None:
+def test_escape_sequences_are_ignored() -> None:
     lines = [
         "\x1b[2m   \\____)\x1b[0m    \x1b[2m20261115_7 · /repo\x1b[0m\r",
         "\x1b[?25l" + json.dumps(word(MARKER)) + "\r",
@@ -297,21 +307,21 @@ def test_a_terminals_escape_sequences_do_not_matter() -> None:
     assert verdict(*lines)["session_id"] == "20261115_7"
 
 
-def test_what_is_not_known_is_kept_whole() -> None:
+def test_unknown_types_and_blocks_are_reported_whole() -> None:
     new = {"type": "checkpoint", "id": 5}
     block = {"type": "hologram", "data": 1}
     found = events(word("a"), new, message(block), DONE)
-    assert [e["line"] for e in kinds(found, "unknown")] == [new, block]
+    assert [e["line"] for e in metas(found, "unknown")] == [new, block]
 
 
 def test_notifications_and_changes_of_the_model() -> None:
     log = {"type": "notification", "extension_id": "developer", "log": {"message": f"subagent: {MARKER}"}}
     found = events(word("a"), {"type": "model_change", "model": "m9", "mode": "lead"}, log, DONE)
-    assert says(found, Tag.SYS) == [f"subagent: {MARKER}"]
+    assert texts(found, Tag.SYS) == [f"subagent: {MARKER}"]
     assert [e.usage.model for e in found if isinstance(e, UsageEvent)] == ["m9"]
 
 
-def test_known_types_with_strange_fields_yield_what_they_have() -> None:
+def test_a_field_of_an_unexpected_type_costs_only_that_field() -> None:
     found = events(
         word(""),
         {"type": "message", "message": 5},
@@ -320,14 +330,14 @@ def test_known_types_with_strange_fields_yield_what_they_have() -> None:
         {"type": "error", "error": {"message": "odd"}},
         {"type": "complete", "input_tokens": "many", "output_tokens": True},
     )
-    assert says(found) == ["plain"]
+    assert texts(found) == ["plain"]
     assert [e.tool.id for e in found if isinstance(e, ToolStart)] == ["x"]
     assert not [e for e in found if isinstance(e, ToolOutput | UsageEvent)]
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(damaged(REAL) | text_line(), max_size=12))
-def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None:
+def test_damaged_lines_never_raise_and_every_event_can_be_encoded(lines: list[str]) -> None:
     for event in events(*lines, stderr="\n".join(lines)):
         decode(encode(event))
 

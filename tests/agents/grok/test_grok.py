@@ -1,20 +1,14 @@
-"""Grok Build, by its description: its own events, Claude's schema, json and plain."""
+"""Grok Build, from its documentation: its own events, Claude Code's format, json and plain."""
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import damaged, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import damaged, text_line, words_line
 
 from ralph.agents.grok.adapter import GrokAdapter
 from ralph.judging.replay import replay
@@ -85,7 +79,7 @@ def returned(content: Any, *, is_error: bool = False) -> dict[str, Any]:
 
 
 USE = said({"type": "tool_use", "id": "c1", "name": "run_terminal_command", "input": {"command": "ls"}})
-#: One line of each kind that there is.
+#: One line of each kind.
 LINES = [
     json.dumps(line, separators=(",", ":"))
     for line in (
@@ -187,12 +181,12 @@ def test_a_whole_run() -> None:
         ({"output": [300, "x"]}, ToolStatus.OK, []),
     ],
 )
-def test_only_the_exit_code_tells_that_a_command_failed(raw: Any, status: ToolStatus, shown: list[str]) -> None:
+def test_the_exit_code_of_a_command_decides_its_status(raw: Any, status: ToolStatus, shown: list[str]) -> None:
     found = events(CALL, update(rawOutput=raw), update(rawOutput=raw), word("x"), END)
     assert (ends(found), output(found)) == ([status], shown)
 
 
-def test_counts_of_single_calls_are_used_only_without_a_sum() -> None:
+def test_the_counts_of_single_calls_are_used_only_without_a_sum() -> None:
     calls = [{"type": "usage", "messageId": m, "usage": {"input_tokens": 1, "output_tokens": 2}} for m in "ab"]
     assert verdict(word("x"), *calls, END)["usage"]["prompt_tokens"] == 13
     bare = {"type": "end", "stopReason": "EndTurn", "sessionId": "s"}
@@ -206,7 +200,7 @@ def test_older_releases_end_without_counts() -> None:
 
 
 @pytest.mark.parametrize("reason", ["max_turn_requests", "Cancelled", "refusal"])
-def test_an_end_for_another_reason_is_no_success(reason: str) -> None:
+def test_an_end_for_another_reason_is_a_failure(reason: str) -> None:
     assert verdict(word(MARKER), {**END, "stopReason": reason})["outcome"] == "failed"
 
 
@@ -225,7 +219,7 @@ def test_no_end_is_a_failure_even_with_exit_code_0() -> None:
         ("Session not found", "failed"),
     ],
 )
-def test_errors_of_every_format(message: str, outcome: str) -> None:
+def test_an_error_is_classified_in_every_format(message: str, outcome: str) -> None:
     error = {"type": "error", "message": message}
     stderr = f"Error: {message}\n"
     assert verdict(word(MARKER), error, stderr=stderr, code=1)["outcome"] == outcome
@@ -235,7 +229,7 @@ def test_errors_of_every_format(message: str, outcome: str) -> None:
         assert verdict(stderr=stderr, code=1)["outcome"] == outcome
 
 
-def test_a_tool_that_was_not_run_needs_a_person() -> None:
+def test_a_tool_that_was_not_executed_is_a_denial() -> None:
     text = "Tool `run_terminal_command` was not executed: Denied by permission policy"
     refused = update(content=[{"type": "content", "content": {"type": "text", "text": text}}])
     assert verdict(CALL, refused, word(MARKER), END)["outcome"] == "permission_denied"
@@ -243,10 +237,10 @@ def test_a_tool_that_was_not_run_needs_a_person() -> None:
     assert verdict(CALL, printed, word(MARKER), END)["completed"]
 
 
-# -- Claude's schema
+# -- Claude Code's format
 
 
-def test_the_messages_format() -> None:
+def test_the_streaming_messages_format() -> None:
     lines = [
         INIT,
         USE,
@@ -262,7 +256,7 @@ def test_the_messages_format() -> None:
     assert verdict(*lines, stopped, code=1)["outcome"] == "failed"
 
 
-def test_a_cancelled_tool_ends_the_messages_format() -> None:
+def test_a_cancelled_tool_is_a_denial_in_the_streaming_messages_format() -> None:
     text = "User cancelled the execution for tool run_terminal_command"
     content = json.dumps([{"type": "content", "content": {"type": "text", "text": text}}])
     result = {**RESULT, "subtype": "error_during_execution", "is_error": True, "errors": ["cancelled"]}
@@ -281,18 +275,18 @@ def test_the_json_format() -> None:
     assert says(events(answer), Tag.THINK) == ["Hm."]
 
 
-def test_plain_words() -> None:
+def test_plain_output_is_the_agents_words() -> None:
     lines = ["I'll look.Done.", '{"text": "no answer"}', "", MARKER]
     assert says(events(*lines)) == lines
     assert verdict(*lines)["completed"]
 
 
-def test_a_terminals_escape_sequences_do_not_matter() -> None:
+def test_escape_sequences_do_not_prevent_completion() -> None:
     lines = ["\x1b[?25l" + json.dumps(word(MARKER)) + "\r", json.dumps(END) + "\r\x1b[?25h"]
     assert verdict(*lines)["completed"]
 
 
-def test_what_is_not_known_is_kept_whole() -> None:
+def test_unknown_types_are_kept_whole() -> None:
     new = {"type": "checkpoint", "id": 5}
     found = events(word("a"), new, END)
     assert [e.meta["line"] for e in found if isinstance(e, Meta) and e.meta["kind"] == "unknown"] == [new]

@@ -1,20 +1,14 @@
-"""opencode, beyond what the recordings show: other versions, forks, damaged lines."""
+"""opencode, beyond the recordings: other versions, forks, damaged lines."""
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.agents.opencode.adapter import OpencodeAdapter
 from ralph.judging.replay import replay
@@ -74,11 +68,11 @@ def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
     return last[0].meta
 
 
-def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
+def texts(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
     return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
 
 
-def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
+def metas(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
     return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
 
 
@@ -86,13 +80,13 @@ def ends(found: list[TranscriptEvent]) -> list[ToolStatus]:
     return [e.tool.status for e in found if isinstance(e, ToolEnd)]
 
 
-def test_an_unknown_type_is_kept_whole() -> None:
+def test_an_unknown_type_is_reported_whole() -> None:
     new = {"type": "snapshot", "sessionID": "ses_1", "files": [1]}
-    assert kinds(events(START, new), "unknown") == [{"kind": "unknown", "line": new}]
+    assert metas(events(START, new), "unknown") == [{"kind": "unknown", "line": new}]
     assert verdict(START, text(MARKER), new, STOP)["completed"]
 
 
-def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> None:
+def test_a_field_of_an_unexpected_type_costs_only_that_field() -> None:
     found = events(
         {"type": "text", "sessionID": 5},
         {"type": "text", "sessionID": "ses_1", "part": "words"},
@@ -106,27 +100,32 @@ def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> No
     )
     assert [e.tool.name for e in found if isinstance(e, ToolStart)] == ["tool", "bash"]
     assert ends(found) == [ToolStatus.UNKNOWN, ToolStatus.OK]
-    assert [m["message"] for m in kinds(found, "error")] == ["it broke", "opencode failed"]
+    assert [m["message"] for m in metas(found, "error")] == ["it broke", "opencode failed"]
     assert not any(isinstance(e, UsageEvent) for e in found)
-    assert kinds(found, "session") == [{"kind": "session", "session_id": "ses_1"}]
+    assert metas(found, "session") == [{"kind": "session", "session_id": "ses_1"}]
 
 
-def test_a_call_that_is_told_while_it_runs_starts_and_ends_once() -> None:
+def test_the_first_line_names_the_session_whatever_its_type() -> None:
+    found = events({"type": "snapshot", "sessionID": "ses_1"}, START)
+    assert [m["kind"] for m in metas(found, "session") + metas(found, "unknown")] == ["session", "unknown"]
+
+
+def test_a_call_reported_while_it_runs_starts_and_ends_once() -> None:
     running, done = tool("running", part="p1"), tool("completed", part="p1", output="x")
     found = events(START, running, running, done, done, CALLS, START, text("ok"), STOP)
     assert [e.tool.id for e in found if isinstance(e, ToolStart)] == ["c1"]
     assert ends(found) == [ToolStatus.OK]
 
 
-def test_models_that_number_their_calls_anew_are_not_taken_for_repetition() -> None:
+def test_call_ids_may_repeat_in_different_parts() -> None:
     found = events(START, tool(part="p1"), CALLS, START, tool(part="p2"), CALLS, START, text("ok"), STOP)
     assert ends(found) == [ToolStatus.OK, ToolStatus.OK]
 
 
-def test_a_step_or_words_told_again_count_once() -> None:
+def test_a_repeated_part_counts_once() -> None:
     finish = line("step_finish", id="p9", reason="stop", tokens={"input": 10, "output": 1})
     found = events(START, text("hello", id="p1"), text("hello", id="p1"), finish, finish)
-    assert says(found) == ["hello"]
+    assert texts(found) == ["hello"]
     assert len([e for e in found if isinstance(e, UsageEvent)]) == 1
 
 
@@ -141,34 +140,34 @@ def test_a_step_or_words_told_again_count_once() -> None:
         ({"input": 10, "output": 4}, 10, 4),
     ],
 )
-def test_tokens_mean_the_same_whatever_the_version(tokens: dict[str, Any], prompt: int, completion: int) -> None:
+def test_tokens_mean_the_same_in_every_version(tokens: dict[str, Any], prompt: int, completion: int) -> None:
     seen = verdict(START, text("hi"), line("step_finish", reason="stop", tokens=tokens, cost=0))["usage"]
     assert (seen["prompt_tokens"], seen["completion_tokens"]) == (prompt, completion)
     assert "cost_usd" not in seen  # opencode writes 0 where it knows no price
 
 
-def test_a_run_that_stops_in_the_middle_is_no_success() -> None:
+def test_a_run_that_stops_in_the_middle_is_a_failure() -> None:
     assert verdict(START, text("I will look."), tool(), CALLS)["outcome"] == "failed"
     assert verdict(START, tool(), CALLS, START)["outcome"] == "failed"
 
 
-def test_a_lost_last_step_finish_does_not_make_whole_words_a_failure() -> None:
+def test_complete_words_are_an_end_without_the_last_step_finish() -> None:
     assert verdict(START, tool(), CALLS, START, text(f"Done.\n{MARKER}"))["completed"]
 
 
 def test_stop_in_a_step_with_calls_is_the_end_only_if_nothing_follows() -> None:
-    assert not kinds(events(START, tool(), STOP, START), "result")
+    assert not metas(events(START, tool(), STOP, START), "result")
     assert verdict(START, tool(), STOP, START, text(MARKER), STOP)["completed"]
-    assert [r["ok"] for r in kinds(events(START, tool(), STOP), "result")] == [True]
+    assert [r["ok"] for r in metas(events(START, tool(), STOP), "result")] == [True]
 
 
 @pytest.mark.parametrize("reason", ["length", "content-filter", "error"])
-def test_an_answer_that_was_cut_off_is_a_failure(reason: str) -> None:
+def test_a_step_that_ends_badly_fails_the_run(reason: str) -> None:
     seen = verdict(START, text(MARKER), line("step_finish", reason=reason))
     assert (seen["outcome"], seen["completed"]) == ("failed", False)
 
 
-def test_an_error_that_was_got_over_is_history() -> None:
+def test_an_error_does_not_count_if_the_run_recovers() -> None:
     overflow = error("ContextOverflowError", "too long")
     assert verdict(START, overflow, code=1)["outcome"] == "context_exceeded"
     assert verdict(START, overflow, START, text(MARKER), STOP)["completed"]
@@ -184,7 +183,7 @@ def test_an_error_that_was_got_over_is_history() -> None:
         ("UnknownError", "Unexpected server error. Check server logs for details.", {}, "failed"),
     ],
 )
-def test_errors_are_told_apart(name: str, message: str, data: dict[str, Any], outcome: str) -> None:
+def test_errors_are_classified(name: str, message: str, data: dict[str, Any], outcome: str) -> None:
     assert verdict(error(name, message, **data), code=1)["outcome"] == outcome
 
 
@@ -197,12 +196,14 @@ def test_errors_are_told_apart(name: str, message: str, data: dict[str, Any], ou
         ({"retry-after": "soon"}, "retry_after", 2),
     ],
 )
-def test_a_limit_says_when_it_ends(headers: dict[str, str], field: str, value: float) -> None:
+def test_the_end_of_a_limit_comes_from_the_headers_or_the_message(
+    headers: dict[str, str], field: str, value: float
+) -> None:
     limit = error("APIError", "Too many, please retry in 2s.", statusCode=429, responseHeaders=headers)
     assert verdict(limit, code=1)[field] == value
 
 
-def test_a_refused_call_needs_a_person_unless_its_tool_was_allowed_later() -> None:
+def test_a_refused_call_needs_a_person_unless_its_tool_is_allowed_later() -> None:
     no = tool("error", error="The user has specified a rule which prevents you from using this specific tool call.")
     refused = verdict(START, no, CALLS, START, text(MARKER), STOP)
     assert (refused["outcome"], refused["completed"]) == ("permission_denied", False)
@@ -211,47 +212,47 @@ def test_a_refused_call_needs_a_person_unless_its_tool_was_allowed_later() -> No
     assert verdict(START, eacces, CALLS, START, text(MARKER), STOP)["completed"]
 
 
-def test_a_command_that_a_signal_ended_has_failed() -> None:
+def test_a_command_killed_by_a_signal_has_failed() -> None:
     assert ends(events(tool(metadata={"exit": None}))) == [ToolStatus.FAIL]
 
 
-def test_a_subagents_words_and_the_clis_own_are_not_the_agents() -> None:
+def test_words_of_a_subagent_or_of_the_cli_do_not_count_as_the_agents() -> None:
     found = events(START, text("mine"), text("another's", sessionID="ses_2"), text("the CLI's", synthetic=True), STOP)
-    assert says(found) == ["mine"]
-    assert says(found, Tag.SYS) == ["another's", "the CLI's"]
+    assert texts(found) == ["mine"]
+    assert texts(found, Tag.SYS) == ["another's", "the CLI's"]
 
 
-def test_line_separators_inside_a_string_stay_there() -> None:
+def test_unicode_line_separators_do_not_split_a_string() -> None:
     words = "one\u2028two\u2029three\u0085four"
-    assert says(events(START, text(words), STOP)) == [words]
+    assert texts(events(START, text(words), STOP)) == [words]
 
 
-def test_a_line_that_was_cut_is_shown() -> None:
+def test_a_truncated_line_is_shown() -> None:
     cut = json.dumps(text("never whole"))[:60]
     found = events(START, cut)
-    assert cut in says(found, Tag.SYS)
-    assert kinds(found, "parse_error")
+    assert cut in texts(found, Tag.SYS)
+    assert metas(found, "parse_error")
     assert verdict(START, text(MARKER), json.dumps(STOP)[:50])["outcome"] == "failed"
 
 
-def test_a_cut_first_line_is_no_answer() -> None:
+def test_a_truncated_first_line_is_not_an_answer() -> None:
     cut = json.dumps(START, separators=(",", ":"))[:40]
     assert verdict(cut)["outcome"] == "failed"
     assert verdict(cut, "and words after it", MARKER)["completed"]
 
 
-def test_json_in_a_text_answer_is_words() -> None:
+def test_json_in_a_text_answer_is_text() -> None:
     lines = ['{"type": "result", "ok": true}', "{", '  "type": "module"', "}", '[{"a": 1}]', MARKER]
-    assert "\n".join(says(events(*lines))).split("\n") == lines
+    assert "\n".join(texts(events(*lines))).split("\n") == lines
     assert verdict(*lines)["completed"]
 
 
-def test_a_terminals_escape_sequences_around_json_do_not_matter() -> None:
+def test_escape_sequences_around_json_are_ignored() -> None:
     lines = ["\x1b[?25l" + json.dumps(START) + "\r", json.dumps(text(MARKER)) + "\r", json.dumps(STOP) + "\x1b[?25h"]
     assert verdict(*lines)["completed"]
 
 
-def test_what_a_tool_printed_on_stderr_is_no_error_of_opencode() -> None:
+def test_what_a_tool_prints_on_stderr_is_not_opencodes_error() -> None:
     printed = "\x1b[0m$ \x1b[0mcurl x\nError: 401 Unauthorized\n\x1b[0m\n"
     assert verdict(MARKER, stderr=printed)["completed"]
     failed = "\x1b[0m✗ \x1b[0mread failed\n\x1b[91m\x1b[1mError: \x1b[0mFile not found: x\n"
@@ -261,16 +262,16 @@ def test_what_a_tool_printed_on_stderr_is_no_error_of_opencode() -> None:
     assert verdict("Error: the parser dropped 401 lines", MARKER)["completed"]
 
 
-def test_on_a_terminal_without_colours_tools_are_still_told_from_words() -> None:
+def test_tools_are_recognised_on_a_terminal_without_colours() -> None:
     lines = ["", "> build · m", "", "Hi.", "", "$ ls", MARKER, "", "Bye.", ""]
     found = events(*lines)
-    assert [w for w in says(found) if w] == ["Hi.", "Bye."]
+    assert [w for w in texts(found) if w] == ["Hi.", "Bye."]
     assert not verdict(*lines)["completed"]
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(damaged(REAL) | text_line(), max_size=12))
-def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None:
+def test_damaged_lines_never_raise_and_every_event_can_be_encoded(lines: list[str]) -> None:
     for event in events(*lines, stderr="\n".join(lines)):
         decode(encode(event))
 

@@ -1,20 +1,14 @@
-"""Qwen Code, beyond what the recordings show: release 0.15.10, damaged lines, what only stderr tells."""
+"""Qwen Code, beyond the recordings: release 0.15.10, damaged lines, errors that appear only on stderr."""
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.agents.qwen.adapter import QwenAdapter
 from ralph.judging.replay import replay
@@ -78,8 +72,8 @@ def result(text: str, **more: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_an_error_that_is_called_a_success_is_an_error(error: str, outcome: str) -> None:
-    """0.15.10 exits with 0, `result/success` and the error as the agent's words."""
+def test_an_error_reported_as_a_success_is_a_failure(error: str, outcome: str) -> None:
+    """0.15.10 exits with 0 and a `result/success`, and prints the error as the agent's words."""
     lines = (INIT, assistant(error), result(error))
     assert verdict(*lines)["outcome"] == outcome
     assert says(events(*lines)) == []
@@ -87,38 +81,38 @@ def test_an_error_that_is_called_a_success_is_an_error(error: str, outcome: str)
     assert verdict(json.dumps(lines))["outcome"] == outcome  # the json format
 
 
-def test_words_before_a_broken_stream_stay_the_agents() -> None:
+def test_words_before_a_broken_stream_belong_to_the_agent() -> None:
     text = f"I'll look.\n{MARKER}\n[API Error: terminated (cause: other side closed)]"
     seen = verdict(INIT, assistant(text), result(text))
     assert (seen["outcome"], seen["completed"]) == ("failed", False)
     assert says(events(INIT, assistant(text), result(text))) == [f"I'll look.\n{MARKER}\n"]
 
 
-def test_what_the_agent_says_about_errors_is_no_error() -> None:
+def test_an_error_that_the_agent_quotes_is_ignored() -> None:
     text = f"The log had [API Error: 401 x], see [docs].\n{MARKER}"
     assert verdict(INIT, assistant(text), result(text))["completed"]
 
 
-def test_an_error_in_fragments_is_not_the_agents_either() -> None:
+def test_an_error_in_fragments_is_not_the_agents_words() -> None:
     error = "[API Error: 401 no]"
     found = events(INIT, delta("Well. "), delta(error), assistant("Well. " + error), result("Well. " + error))
     assert says(found) == ["Well. "]
     assert kinds(found, "result")[0]["ok"] is False
 
 
-def test_a_marker_split_over_fragments_is_one_line_and_said_once() -> None:
+def test_a_marker_split_over_fragments_is_shown_once_on_one_line() -> None:
     text = f"Done.\n\n{MARKER}\n"
     lines = (INIT, *(delta(c) for c in text), assistant(text), result(text))
     assert "\n".join(says(events(*lines))).count(MARKER) == 1
     assert verdict(*lines)["completed"]
 
 
-def test_cached_tokens_are_in_the_input_already() -> None:
+def test_input_tokens_include_cached_tokens() -> None:
     usage = verdict(INIT, assistant("Hi."), result("Hi."))["usage"]
     assert (usage["prompt_tokens"], usage["cached_tokens"], usage["total_tokens"]) == (100, 60, 120)
 
 
-def test_without_a_result_the_messages_counts_are_the_runs() -> None:
+def test_messages_are_added_up_if_there_is_no_result() -> None:
     seen = verdict(
         INIT, assistant("One."), assistant("Two."), stderr="Reached max session turns for this session.", code=53
     )
@@ -133,11 +127,11 @@ def test_no_result_is_a_failure_even_with_exit_code_0() -> None:
     assert says(events(cut)) == []
 
 
-def test_two_results_are_two() -> None:
+def test_a_run_may_have_two_results() -> None:
     assert len(kinds(events(INIT, result("a"), result("b")), "result")) == 2
 
 
-def test_the_cause_of_a_retry_is_on_stderr_and_it_is_told_once() -> None:
+def test_a_retry_is_reported_once_with_its_cause_from_stderr() -> None:
     stderr = "Retrying in 60s (attempt 1/10): [API Error: 503 The model is overloaded.]\n"
     lines = [
         {"type": "system", "subtype": "retry", "data": {"reason": "retry", "attempt": 1, "delayMs": 60000}},
@@ -156,7 +150,7 @@ def test_denied_tools_need_a_person() -> None:
 
 
 @pytest.mark.parametrize(("code", "status"), [(0, "ok"), (3, "fail"), (137, "fail")])
-def test_a_commands_exit_code_counts_even_without_is_error(code: int, status: str) -> None:
+def test_the_exit_code_of_a_command_decides_its_status(code: int, status: str) -> None:
     use = {"type": "tool_use", "id": "c", "name": "run_shell_command", "input": {"command": "x"}}
     text = f"Command: x\nDirectory: (root)\nOutput: a\nError: (none)\nExit Code: {code}\nSignal: (none)"
     end = {"type": "tool_result", "tool_use_id": "c", "is_error": False, "content": text}
@@ -165,7 +159,7 @@ def test_a_commands_exit_code_counts_even_without_is_error(code: int, status: st
     assert seen["tools"][status] == 1
 
 
-def test_an_unknown_type_is_kept_and_line_separators_stay() -> None:
+def test_unknown_types_and_unicode_line_separators_are_kept() -> None:
     new = {"type": "weather", "session_id": "s-1"}
     text = "one\u2028two\u0085three"
     found = events(INIT, new, assistant(text), result(text))
@@ -173,12 +167,12 @@ def test_an_unknown_type_is_kept_and_line_separators_stay() -> None:
     assert says(found) == [text]
 
 
-def test_an_error_as_the_last_line_of_a_text_output_is_the_clis() -> None:
+def test_an_error_is_recognised_as_the_last_line_of_text_output() -> None:
     assert verdict("I'll look.", "[API Error: 401 no]", code=1)["outcome"] == "auth"
     assert verdict("[API Error: 401 no] is what I saw; fixed.", MARKER)["completed"]
 
 
-def test_json_in_a_text_answer_is_words() -> None:
+def test_json_in_text_output_is_the_agents_words() -> None:
     assert verdict('{"name": "demo"}', "[", "1", "]", MARKER)["completed"]
 
 
@@ -205,7 +199,7 @@ OLD = {
 }
 
 
-def test_the_first_releases_print_geminis_document() -> None:
+def test_the_first_releases_print_gemini_cli_json() -> None:
     lines = json.dumps(OLD, indent=2).split("\n")
     seen = verdict(*lines)
     assert (seen["outcome"], seen["completed"]) == ("ok", True)
@@ -221,7 +215,7 @@ def test_the_first_releases_print_geminis_document() -> None:
         ("terminated", "failed"),
     ],
 )
-def test_the_first_releases_tell_a_failure_only_on_stderr(error: str, outcome: str) -> None:
+def test_the_first_releases_report_a_failure_only_on_stderr(error: str, outcome: str) -> None:
     stderr = f"OpenAI API Streaming Error: {error}\nError when talking to API Full report available at: x.json"
     assert verdict(*json.dumps({**OLD, "response": ""}, indent=2).split("\n"), stderr=stderr)["outcome"] == outcome
     assert verdict("First I look", stderr=stderr)["outcome"] == outcome

@@ -1,21 +1,17 @@
-"""Amp: `--stream-json` in Claude's schema, text otherwise; its errors come on stderr alone."""
+"""Amp: `--stream-json` in Claude Code's format, or text. Errors appear only on stderr."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ralph.transcripts import meta
 from ralph.transcripts.events import Tag, Text, ToolStatus, decode_json
-from ralph.transcripts.json_lines import get_int, get_str, strip_escapes
+from ralph.transcripts.json_lines import get_dict, get_int, get_str, strip_escapes
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.stream_json.adapter import ClaudeLikeAdapter, Events
-from ralph.transcripts.stream_json.errors import error_class
-from ralph.transcripts.stream_json.tools import FAIL, OK
+from ralph.transcripts.stream_json.errors import Failure, error_class
 
-if TYPE_CHECKING:
-    from ralph.transcripts.stream_json.lines import Assistant, User
-
-#: Printed on stdout in every format, before it waits for a person at a browser.
+#: Printed on stdout in every format, before Amp waits for a login in the browser.
 _LOGIN = "No API key found. Starting login flow"
 _ERROR = "Error: "
 
@@ -26,9 +22,9 @@ class AmpAdapter(ClaudeLikeAdapter):
     def __init__(self, prompt: str | None = None) -> None:
         super().__init__(prompt)
         self._logging_in = False
-        # It tells the tokens of each message alone, and names none.
-        self.usage.nameless_are_many = True
-        self._message: tuple[bytes, object] | None = None
+        self._messages = 0
+        #: id, content and usage of the last message, if no user message followed it
+        self._last: list[Any] | None = None
 
     def on_text(self, line: str) -> Events:
         line = strip_escapes(line)
@@ -44,38 +40,43 @@ class AmpAdapter(ClaudeLikeAdapter):
         events: Events = [Text(Tag.SYS, line)]
         if line.startswith(_ERROR):
             message = line.removeprefix(_ERROR)
-            # Its word for the 5xx of its own server, through which all of its models are reached.
+            # Every model is reached through Amp's own server; this is how it reports that server's 5xx.
             busy = message.startswith("Amp server returned an error")
             kind = ErrorClass.OVERLOADED if busy else error_class(message)
-            self.trouble = (message, kind)
-            events += [meta.error(message, kind), *self._limit_end(message, kind, None)]
+            self.last_error = Failure(message, kind)
+            events += [meta.error(message, kind), *self.limit_events(message, kind)]
         return events
 
-    def _usual_message(self, line: Assistant, events: Events) -> bool:
-        """Some releases now and then print the last message twice."""
-        message = (bytes(line.message.usage), line.message.content)
-        if message == self._message:
-            return True
-        self._message = message
-        return super()._usual_message(line, events)
+    def on_assistant(self, value: dict[str, Any]) -> Events:
+        """Skip the copy of a message: some releases occasionally print the last one twice.
 
-    def _usual_told(self, line: User, events: Events) -> None:
-        self._message = None
-        super()._usual_told(line, events)
+        Messages may have no id. Since each one reports only its own tokens, it gets an id here.
+        """
+        message = get_dict(value, "message")
+        if message:
+            last, self._last = self._last, [message.get(key) for key in ("id", "content", "usage")]
+            if self._last == last:
+                return []
+            if get_str(message, "id") is None:
+                self._messages += 1
+                value = {**value, "message": {**message, "id": f"message-{self._messages}"}}
+        return super().on_assistant(value)
+
+    def on_user(self, value: dict[str, Any]) -> Events:
+        self._last = None
+        return super().on_user(value)
 
     def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
-        """A shell command's result is JSON in a string, with the command's own exit code."""
-        status = FAIL if failed else OK
-        if not text.startswith("{") or '"exitCode"' not in text:
-            return status, text
-        try:
-            inner = decode_json(text)
-        except (ValueError, RecursionError):
-            return status, text
-        code = get_int(inner, "exitCode")
-        if code is None:
-            return status, text
-        return (ToolStatus.FAIL if code else status), get_str(inner, "output", "stdout") or ""
+        """The result of a shell command is JSON in a string and includes the command's exit code."""
+        code = None
+        if text.startswith("{") and '"exitCode"' in text:
+            try:
+                result = decode_json(text)
+            except (ValueError, RecursionError):
+                result = None
+            code = get_int(result, "exitCode")
+            text = text if code is None else get_str(result, "output", "stdout") or ""
+        return super().tool_status(text, failed=failed or bool(code))
 
 
 ADAPTER = AmpAdapter

@@ -1,17 +1,19 @@
-"""Claude Code: stream-json with and without partial messages, json, text; and all who speak its stream-json."""
+"""Claude Code: stream-json with and without partial messages, json and text; also other tools' stream-json."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from ralph.transcripts import meta
-from ralph.transcripts.events import Tag, Text
+from ralph.transcripts.events import Meta, Tag, Text, ToolStatus
 from ralph.transcripts.json_lines import strip_escapes
 from ralph.transcripts.meta import ErrorClass
-from ralph.transcripts.stream_json.adapter import ClaudeLikeAdapter, Events
-from ralph.transcripts.stream_json.errors import error_class, reset_time
+from ralph.transcripts.stream_json.adapter import ClaudeLikeAdapter, Events, result_meta
+from ralph.transcripts.stream_json.errors import error_class
+from ralph.transcripts.stream_json.usage import RunUsage
 
-#: What the CLI prints in place of an answer in its text format: one line, nothing else.
+#: What the CLI prints in place of an answer in its text format: a single line.
 _CLI_ERROR = re.compile(
     r"(?:Failed to authenticate\. )?API Error: (?:\d{3} |Request rejected \(\d{3}\) |Connection |Request timed out).*"
     r"|There's an issue with the selected model \(.*"
@@ -19,15 +21,17 @@ _CLI_ERROR = re.compile(
     r"|Credit balance is too low|Prompt is too long|Execution error|Error: Reached max turns \(\d+\)"
     r"|Claude AI usage limit reached\|\d{10}|.{0,40}\blimit(?: reached)? [·∙] resets .{1,40}"
 )
+#: What the CLI puts in place of the output of a tool that it refused.
+_REFUSED, _NOT_GRANTED = "Claude requested permissions to ", ", but you haven't granted it yet."
 
 
 class ClaudeAdapter(ClaudeLikeAdapter):
     name = "claude"
 
     def __init__(self, prompt: str | None = None) -> None:
-        super().__init__(prompt)
-        self.usage.may_be_old = True
-        self._only_line: str | None = ""  # of a text output: None once there was a second one
+        super().__init__(prompt, RunUsage(check_result=True))
+        self._refusal = ""
+        self._only_line: str | None = ""  # of a text output: None as soon as there is a second line
 
     def on_text(self, line: str) -> Events:
         line = strip_escapes(line)
@@ -42,11 +46,18 @@ class ClaudeAdapter(ClaudeLikeAdapter):
         line = self._only_line
         if not self.structured and line and _CLI_ERROR.fullmatch(line.strip()):
             kind = error_class(line)
-            end = reset_time(line, None)
-            if kind is ErrorClass.RATE_LIMITED and end:
-                events.append(meta.rate_limit(end, line))
-            events.append(meta.error(line, kind))
+            events += [*self.limit_events(line, kind), meta.error(line, kind)]
         return events
+
+    def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
+        if failed and text.startswith(_REFUSED) and text.endswith(_NOT_GRANTED):
+            self._refusal = text
+        return super().tool_status(text, failed=failed)
+
+    def success(self, value: dict[str, Any]) -> Meta:
+        if self._refusal and "permission_denials" not in value:  # 1.0.60 does not list them
+            return result_meta(value, self._refusal, ErrorClass.PERMISSION_DENIED)
+        return super().success(value)
 
 
 ADAPTER = ClaudeAdapter

@@ -1,71 +1,45 @@
 """GitHub Copilot CLI: `--output-format json` (events with an envelope, then one `result`), and its text.
 
-An interrupted run ends with exit code 0 and a good result, and so does one whose tools were refused; the
-session's id comes only in the last line.
+An interrupted run ends with exit code 0 and a good result, and so does one whose tools were refused. The session's id
+comes only in the last line.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ralph.agents.copilot.lines import Line, decode_line, lenient
-from ralph.agents.copilot.tools import ToolCalls
-from ralph.agents.copilot.ui import UiLines, error_class, error_events
+import msgspec
+
+from ralph.agents.copilot.text import TextReader, error_class
+from ralph.agents.copilot.tools import CopilotTools
+from ralph.agents.copilot.usage import RunUsage
 from ralph.agents.copilot.words import Words
 from ralph.transcripts import meta
 from ralph.transcripts.base import Capabilities
-from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent, decode_json
-from ralph.transcripts.json_lines import JsonAdapter, Usual, get_count, get_dict, get_int, get_str
+from ralph.transcripts.errors import CUT, fatal_error
+from ralph.transcripts.events import Tag, Text, TranscriptEvent, decode_json
+from ralph.transcripts.json_lines import JsonAdapter, get_count, get_dict, get_int, get_str
 from ralph.transcripts.meta import ErrorClass
 
-#: Known, and nothing that a reader or the judge would miss.
-_NOISE = frozenset(
-    [
-        "agent.interrupted",
-        "assistant.idle",
-        "assistant.intent",
-        "assistant.message_start",
-        "assistant.streaming_delta",
-        "assistant.tool_call_delta",
-        "assistant.turn_end",
-        "assistant.turn_start",
-        "hook.end",
-        "hook.start",
-        "model.call_final_result",
-        "model.call_finished",
-        "model.call_start",
-        "pending_messages.modified",
-        "permission.completed",
-        "permission.requested",
-        "session.background_tasks_changed",
-        "session.compaction_complete",
-        "session.compaction_start",
-        "session.context_changed",
-        "session.idle",
-        "session.mcp_server_status_changed",
-        "session.mcp_servers_loaded",
-        "session.mode_changed",
-        "session.mode_notice_delivered",
-        "session.model_change",
-        "session.plan_changed",
-        "session.skills_loaded",
-        "session.title_changed",
-        "session.tools_updated",
-        "session.truncation",
-        "session.usage_info",
-        "skill.invoked",
-        "subagent.completed",
-        "subagent.selected",
-        "subagent.started",
-        "system.message",
-        "tool.execution_partial_result",
-        "tool.execution_progress",
-        "tool.user_requested",
-    ]
-)
-#: How every line begins: one that does and is no JSON was cut, even if it is the only one.
+#: Known types with nothing that a reader or the judge would miss, by the part before the dot.
+_QUIET = {
+    "agent": "interrupted",
+    "assistant": "idle intent message_start streaming_delta tool_call_delta turn_end turn_start",
+    "hook": "end start",
+    "model": "call_final_result call_finished call_start",
+    "pending_messages": "modified",
+    "permission": "completed requested",
+    "session": "background_tasks_changed compaction_complete compaction_start context_changed idle"
+    " mcp_server_status_changed mcp_servers_loaded mode_changed mode_notice_delivered model_change plan_changed"
+    " skills_loaded title_changed tools_updated truncation usage_info",
+    "skill": "invoked",
+    "subagent": "completed selected started",
+    "system": "message",
+    "tool": "execution_partial_result execution_progress user_requested",
+}
+_QUIET_TYPES = frozenset(f"{area}.{name}" for area, names in _QUIET.items() for name in names.split())
+#: How every line begins. One that does but is not JSON was cut, even if it is the only line.
 _OPENING = '{"type":"'
-_CUT = "the output ends without a result"
 _ERROR_TYPES = {
     "authentication": ErrorClass.AUTH,
     "authorization": ErrorClass.AUTH,
@@ -73,6 +47,14 @@ _ERROR_TYPES = {
     "context_limit": ErrorClass.CONTEXT_EXCEEDED,
 }
 _RETRY_REASONS = {"rate_limit": ErrorClass.RATE_LIMITED, "transient_auth_error": ErrorClass.AUTH}
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    """The latest model call that failed."""
+
+    message: str = "the model call failed"
+    error_class: ErrorClass = ErrorClass.FAILED
+    attempt: int | None = None
 
 
 class CopilotAdapter(JsonAdapter):
@@ -84,20 +66,19 @@ class CopilotAdapter(JsonAdapter):
     def __init__(self, prompt: str | None = None) -> None:
         super().__init__(prompt)
         self._words = Words()
-        self._tools = ToolCalls()
-        self._stdout = UiLines()
-        self._stderr = UiLines(stderr=True)
+        self._tools = CopilotTools()
+        self._usage = RunUsage()
+        self._stdout = TextReader()
+        self._stderr = TextReader(stderr=True)
         self._session = False
-        self._usage = False
-        self._output_tokens: int | None = None
-        # how it went so far, for the last word and for an output without one
-        self._failure = ""
-        self._failure_class = ErrorClass.FAILED
-        self._attempt: int | None = None
+        # how the run has gone so far, for its result and for an output without one
+        self._failure = _Failure()
         self._retrying: tuple[str, ErrorClass] | None = None
         self._error: tuple[str, ErrorClass] | None = None
         self._ended = False
         self._cut = False
+
+    # -- lines
 
     def recognises(self, value: dict[str, Any]) -> bool:
         enveloped = isinstance(value.get("data"), dict) or isinstance(value.get("sessionId"), str)
@@ -107,77 +88,96 @@ class CopilotAdapter(JsonAdapter):
         if self.structured:
             return [Text(Tag.SYS, line)]
         self._cut = False
-        tag, text, told = self._stdout.read(line)
-        return [Text(tag, text), *told]
+        return self._stdout.read(line)
 
     def feed_stderr(self, line: str) -> list[TranscriptEvent]:
-        _, text, told = self._stderr.read(line)
-        return [Text(Tag.SYS, text), *told]
-
-    def usual(self) -> Usual | None:
-        return decode_line, self._usual
-
-    def _usual(self, line: Line, events: list[TranscriptEvent]) -> bool:
-        # A type and an object of data: that is what `recognises` asks for.
-        self.structured = True
-        if line.type in _NOISE:  # most of the lines
-            return True
-        more = self._event(line)
-        if more is None:
-            return False
-        if more:
-            events += more
-        return True
+        events = self._stderr.read(line)
+        return [Text(Tag.SYS, event.text) if isinstance(event, Text) else event for event in events]
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
-        line = lenient(value)
-        if line is None:
-            return [meta.unknown(value)]
-        events = self._event(line)
-        return self._words.flush() + self._other(line, value) if events is None else events
-
-    def _event(self, line: Line) -> list[TranscriptEvent] | None:
-        """Words, tools and noise; None for what comes rarely."""
-        kind, data = line.type, line.data
-        if kind == "assistant.message_delta":
-            self._retrying = None
-            agent = line.agent if line.agent_id or data.parent_tool_call_id else ""
-            return self._words.delta(data.delta_content, data.message_id, agent)
-        if kind in _NOISE:
+        kind, data, timestamp = get_str(value, "type"), get_dict(value, "data"), get_str(value, "timestamp")
+        if kind in _QUIET_TYPES:
             return []
+        agent = _subagent(value, data)
         match kind:
+            case "assistant.message_delta":
+                self._retrying = None
+                return self._words.message_delta(data, agent)
             case "assistant.reasoning_delta":
                 self._retrying = None
-                return self._words.delta(data.delta_content, data.reasoning_id, line.agent, thought=True)
+                return self._words.reasoning_delta(data, agent)
+            case "assistant.message":
+                self._retrying, self._failure = None, _Failure()
+                self._usage.message(data)
+                return self._words.message(data, agent)
+            case "assistant.reasoning":
+                return self._words.reasoning(data, agent)
+            case "tool.execution_start":
+                return self._words.flush() + self._tools.start(data, timestamp)
             case "tool.shell_output":
                 return self._tools.output(data)
-            case "tool.execution_start":
-                return self._words.flush() + self._tools.start(data, line.timestamp)
             case "tool.execution_complete":
-                return self._tools.complete(data, line.timestamp)
-            case "assistant.message":
-                self._retrying, self._failure, self._failure_class = None, "", ErrorClass.FAILED
-                tokens = data.output_tokens
-                if type(tokens) is int:
-                    self._output_tokens = (self._output_tokens or 0) + tokens
-                return self._words.message(data, line.agent)
-            case "assistant.reasoning":
-                return self._words.reasoning(data, line.agent)
-        return None
+                return self._tools.complete(data, timestamp)
+        return self._words.flush() + self._run_event(value, data, subagent=bool(agent))
+
+    def _run_event(self, value: dict[str, Any], data: dict[str, Any], *, subagent: bool) -> list[TranscriptEvent]:
+        """The events of a run besides words and tools."""
+        match value.get("type"):
+            case "result":
+                return self._result(value)
+            case "user.message":
+                # In autopilot mode the CLI continues by messages of its own, whose content is empty.
+                text = get_str(data, "content", "transformedContent")
+                return [Text(Tag.PROMPT, text)] if text else []
+            case "session.start" | "session.resume":
+                return self._name_session(data)
+            case "assistant.usage":
+                return self._usage.call(data)
+            case "session.shutdown":
+                return self._usage.shutdown(data)
+            case "session.info" | "session.warning" | "system.notification":
+                return self._info(data)
+            case "user_input.requested" | "elicitation.requested" | "exit_plan_mode.requested":
+                question = get_str(data, "question", "message", "summary") or "it asked a question"
+                return self._fail(question, ErrorClass.QUESTION)
+            case "user_input.completed" | "elicitation.completed" | "exit_plan_mode.completed":
+                self._error = None
+                return []
+        return self._problem(value, data, subagent=subagent)
+
+    def _problem(self, value: dict[str, Any], data: dict[str, Any], *, subagent: bool) -> list[TranscriptEvent]:
+        reason = get_str(data, "reason")
+        match value.get("type"):
+            case "model.call_failure":
+                message = _provider_message(get_str(data, "errorMessage"))
+                kind = error_class(message, get_int(data, "statusCode"))
+                self._failure = _Failure(message, kind, get_count(data, "retryAttempt"))
+                return []
+            case "assistant.turn_retry":
+                return self._retry(_RETRY_REASONS.get(reason or "", self._failure.error_class))
+            case "session.error":
+                return self._session_error(data, fatal=not subagent)
+            case "subagent.failed":
+                return self._session_error(data, fatal=False)
+            case "session.autopilot_stopped":
+                return [meta.error(f"autopilot stopped: {reason or 'unknown'}", fatal=False)]
+            case "abort":
+                return self._fail(f"the run was aborted: {reason or 'no reason given'}", ErrorClass.FAILED)
+        return [meta.unknown(value)]
 
     def flush(self) -> list[TranscriptEvent]:
-        events = [*super().flush(), *self._words.flush()]
+        events = super().flush() + self._words.flush()
         if not self.structured:
-            return [*events, meta.error(_CUT)] if self._cut else events
+            return [*events, meta.error(CUT)] if self._cut else events
         if self._ended:
             return events
-        events += self._late_usage()
+        events += self._usage.end({})
         if self._retrying is not None:
             message, kind = self._retrying
             events.append(meta.error(f"{message} (it was still retrying)", kind))
         elif self._error is None:
-            events.append(meta.error(_CUT))
+            events.append(meta.error(CUT))
         return events
 
     def _broken(self, line: str, reason: str) -> list[TranscriptEvent]:
@@ -185,50 +185,7 @@ class CopilotAdapter(JsonAdapter):
         self._cut = line.startswith(_OPENING)
         return events
 
-    def _other(self, line: Line, value: dict[str, Any]) -> list[TranscriptEvent]:
-        """What comes rarely."""
-        data = get_dict(value, "data")
-        message = get_str(data, "message") or ""
-        match line.type:
-            case "result":
-                return self._result(value)
-            case "user.message":
-                # Autopilot goes on by messages of the CLI's own, whose content is empty.
-                text = get_str(data, "content", "transformedContent")
-                return [Text(Tag.PROMPT, text)] if text else []
-            case "session.start" | "session.resume":
-                return self._name_session(data)
-            case "model.call_failure":
-                self._failure = _provider_message(get_str(data, "errorMessage"))
-                self._failure_class = error_class(self._failure, get_int(data, "statusCode"))
-                self._attempt = get_count(data, "retryAttempt")
-                return []
-            case "assistant.turn_retry":
-                return self._retry(_RETRY_REASONS.get(get_str(data, "reason") or "", self._failure_class))
-            case "session.info" if data.get("infoType") == "model_retry":
-                return [] if self._retrying else self._retry(self._failure_class)
-            case "session.info" | "session.warning" | "system.notification":
-                shown = message and data.get("infoType") != "file_created"
-                return [Text(Tag.SYS, message)] if shown else []
-            case "session.error" | "subagent.failed":
-                return self._told_error(data, fatal=line.type == "session.error" and not line.agent)
-            case "session.autopilot_stopped":
-                return [meta.error(f"autopilot stopped: {get_str(data, 'reason') or 'unknown'}", fatal=False)]
-            case "abort":
-                return self._fail(f"the run was aborted: {get_str(data, 'reason') or 'no reason given'}")
-            case "user_input.requested" | "elicitation.requested" | "exit_plan_mode.requested":
-                question = get_str(data, "question", "message", "summary") or "it asked a question"
-                return self._fail(question, ErrorClass.QUESTION)
-            case "user_input.completed" | "elicitation.completed" | "exit_plan_mode.completed":
-                self._error = None
-                return []
-            case "assistant.usage":
-                return self._tokens(data, get_str(data, "model"))
-            case "session.shutdown":
-                return self._shutdown(data)
-        return [meta.unknown(value)]
-
-    # -- sessions and errors
+    # -- the run
 
     def _name_session(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         session = get_str(value, "sessionId")
@@ -237,85 +194,61 @@ class CopilotAdapter(JsonAdapter):
         self._session = True
         return [meta.session(session, get_str(value, "selectedModel", "model"))]
 
-    def _retry(self, kind: ErrorClass) -> list[TranscriptEvent]:
-        message = self._failure or "the model call failed"
-        self._retrying = (message, kind)
-        attempt = None if self._attempt is None else self._attempt + 1
-        return [meta.retry(message, kind, attempt=attempt)]
+    def _info(self, data: dict[str, Any]) -> list[TranscriptEvent]:
+        message = get_str(data, "message")
+        match data.get("infoType"):
+            case "model_retry":
+                return [] if self._retrying else self._retry(self._failure.error_class)
+            case "file_created":
+                return []
+        return [Text(Tag.SYS, message)] if message else []
 
-    def _told_error(self, data: dict[str, Any], *, fatal: bool) -> list[TranscriptEvent]:
-        message = get_str(data, "message", "error", "errorType") or "the session failed"
-        known = _ERROR_TYPES.get(get_str(data, "errorType") or "")
-        status = get_int(data, "statusCode") or (429 if data.get("errorType") == "rate_limit" else None)
-        kind = known or error_class(message, status)
+    def _retry(self, kind: ErrorClass) -> list[TranscriptEvent]:
+        message, attempt = self._failure.message, self._failure.attempt
+        self._retrying = (message, kind)
+        return [meta.retry(message, kind, attempt=None if attempt is None else attempt + 1)]
+
+    def _session_error(self, data: dict[str, Any], *, fatal: bool) -> list[TranscriptEvent]:
+        message, error_type = get_str(data, "message", "error", "errorType"), get_str(data, "errorType") or ""
+        message = message or "the session failed"
+        status = get_int(data, "statusCode") or (429 if error_type == "rate_limit" else None)
+        kind = _ERROR_TYPES.get(error_type) or error_class(message, status)
         if not fatal:
             return [Text(Tag.SYS, message), meta.error(message, kind, fatal=False)]
-        self._error = (message, kind)
-        self._retrying = None
-        return [Text(Tag.SYS, message), *error_events(message, kind)]
+        return [Text(Tag.SYS, message), *self._fail(message, kind)]
 
-    def _fail(self, message: str, kind: ErrorClass = ErrorClass.FAILED) -> list[TranscriptEvent]:
+    def _fail(self, message: str, kind: ErrorClass) -> list[TranscriptEvent]:
         self._error = (message, kind)
         self._retrying = None
-        return [meta.error(message, kind)]
+        return fatal_error(message, kind)
 
     def _result(self, value: dict[str, Any]) -> list[TranscriptEvent]:
-        events = [*self._words.flush(), *self._name_session(value)]
-        events += [] if self._usage else self._tokens(get_dict(value, "usage"), None)
-        events += self._late_usage()
         self._ended = True
+        events = self._name_session(value) + self._usage.end(get_dict(value, "usage"))
         code = get_int(value, "exitCode")
         if self._error is not None:
             reason, kind = self._error
-            events.append(meta.result(ok=False, reason=reason, error_class=kind))
         elif self._tools.refused:
-            reason = next(iter(self._tools.refused.values()))
-            events.append(meta.result(ok=False, reason=reason, error_class=ErrorClass.PERMISSION_DENIED))
+            reason, kind = next(iter(self._tools.refused.values())), ErrorClass.PERMISSION_DENIED
         elif code:
-            events.append(meta.result(ok=False, reason=f"exit code {code}", error_class=self._failure_class))
+            reason, kind = f"exit code {code}", self._failure.error_class
         else:
-            events.append(meta.result(ok=True))
-        return events
+            return [*events, meta.result(ok=True)]
+        return [*events, meta.result(ok=False, reason=reason, error_class=kind)]
 
-    # -- tokens: not in the output of the recorded version, but in its log of events, and so maybe in others
 
-    def _tokens(self, usage: dict[str, Any], model: str | None) -> list[TranscriptEvent]:
-        prompt, completion = get_count(usage, "inputTokens"), get_count(usage, "outputTokens")
-        if prompt is None and completion is None:
-            return []
-        self._usage = True
-        # The CLI's own summary counts cached tokens as a part of the input.
-        counted = Usage(
-            prompt_tokens=prompt,
-            completion_tokens=completion,
-            model=model,
-            cached_tokens=get_count(usage, "cacheReadTokens"),
-            cache_write_tokens=get_count(usage, "cacheWriteTokens"),
-            reasoning_tokens=get_count(usage, "reasoningTokens"),
-        )
-        return [UsageEvent(counted)]
-
-    def _shutdown(self, data: dict[str, Any]) -> list[TranscriptEvent]:
-        """Totals of the session: only where the calls were not counted one by one."""
-        if self._usage:
-            return []
-        metrics = get_dict(data, "modelMetrics")
-        return [e for model in metrics for e in self._tokens(get_dict(metrics[model], "usage"), model)]
-
-    def _late_usage(self) -> list[TranscriptEvent]:
-        """Messages may tell their own tokens: better than nothing, if there was nothing else."""
-        if self._usage or self._output_tokens is None:
-            return []
-        self._usage = True
-        return [UsageEvent(Usage(completion_tokens=self._output_tokens))]
+def _subagent(value: dict[str, Any], data: dict[str, Any]) -> str:
+    """Which subagent an event comes from; empty for the main agent."""
+    agent = value.get("agentId") or data.get("parentToolCallId") or ""
+    return agent if isinstance(agent, str) else "unknown"
 
 
 def _provider_message(text: str | None) -> str:
-    """The provider's error is handed on as the JSON that it was."""
+    """The message in a provider's error, which the CLI passes on as JSON."""
     try:
-        return get_str(decode_json(text or ""), "message") or text or "the model call failed"
+        return get_str(decode_json(text or ""), "message") or text or _Failure().message
     except (ValueError, RecursionError):
-        return text or "the model call failed"
+        return text or _Failure().message
 
 
 ADAPTER = CopilotAdapter

@@ -1,4 +1,4 @@
-"""Copilot's tool calls: a start, pieces of a command's output, an end that calls a failed command a success."""
+"""Copilot's tool calls: a start, pieces of a command's output, and an end that calls a failed command a success."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from ralph.agents.copilot.lines import Data, string
 from ralph.transcripts.events import (
     ToolCall,
     ToolEnd,
@@ -23,80 +22,76 @@ from ralph.transcripts.json_lines import get_count, get_str
 from ralph.transcripts.numbers import whole
 from ralph.transcripts.recent import Recent
 
-#: The CLI's own last line of a command's output; where there is no field for it, this has the exit code.
+#: The CLI's own last line of a command's output, for versions that have no field for the exit code.
 _EXIT = re.compile(r"<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d+)>\s*$")
-_REFUSED = ("denied", "rejected")
 
 
 class _Call(msgspec.Struct):
     name: str
-    started: Any
+    started: str | None
     held: str = ""
     streamed: bool = False
 
 
-class ToolCalls:
+class CopilotTools:
     def __init__(self) -> None:
         self._open = Recent[str, _Call]()
         self._count = 0
-        #: what was said of the calls that were refused, by tool: one that was allowed after all is not missed
+        #: the refusal of each tool that was not allowed to run and has not succeeded since
         self.refused = Recent[str, str]()
 
-    def start(self, data: Data, timestamp: Any) -> list[TranscriptEvent]:
-        call = string(data.tool_call_id) or self._next()
+    def start(self, data: dict[str, Any], timestamp: str | None) -> list[TranscriptEvent]:
+        call = get_str(data, "toolCallId") or self._next()
         return [] if call in self._open else [self._begin(call, data, timestamp)]
 
-    def output(self, data: Data) -> list[TranscriptEvent]:
+    def output(self, data: dict[str, Any]) -> list[TranscriptEvent]:
         """A piece of a running command's output, shown line by line."""
-        call, text = string(data.tool_call_id), string(data.text)
+        call, text = get_str(data, "toolCallId") or "", get_str(data, "text")
         open_call = self._open.get(call)
-        if not text or open_call is None:
+        if text is None or open_call is None:
             return []
         open_call.streamed = True
-        whole, newline, rest = (open_call.held + text).rpartition("\n")
-        open_call.held = rest
-        return [ToolOutput(ToolRef(call, open_call.name), whole)] if newline else []
+        lines, newline, open_call.held = (open_call.held + text).rpartition("\n")
+        return [ToolOutput(ToolRef(call, open_call.name), lines)] if newline else []
 
-    def complete(self, data: Data, timestamp: Any) -> list[TranscriptEvent]:
-        call = string(data.tool_call_id) or next(iter(self._open), None) or self._next()
+    def complete(self, data: dict[str, Any], timestamp: str | None) -> list[TranscriptEvent]:
+        call = get_str(data, "toolCallId") or next(iter(self._open), None) or self._next()
         events: list[TranscriptEvent] = [] if call in self._open else [self._begin(call, data, None)]
         open_call = self._open.pop(call)
-        name = open_call.name
-        content = _content(data)
+        name, content = open_call.name, _content(data)
         output = open_call.held if open_call.streamed else content
         if output:
             events.append(ToolOutput(ToolRef(call, name), output.removesuffix("\n")))
         status = _status(data, content)
-        if data.error and get_str(data.error, "code") in _REFUSED:
+        if get_str(data.get("error"), "code") in ("denied", "rejected"):
             self.refused[name] = content or f"{name} was refused"
-        elif self.refused and status is ToolStatus.OK:
+        elif status is ToolStatus.OK:
             self.refused.pop(name, None)
-        events.append(ToolEnd(ToolResult(call, status, _milliseconds(open_call.started, timestamp), name)))
-        return events
+        return [*events, ToolEnd(ToolResult(call, status, _milliseconds(open_call.started, timestamp), name))]
 
-    def _begin(self, call: str, data: Data, timestamp: Any) -> ToolStart:
-        name = string(data.tool_name) or "tool"
+    def _begin(self, call: str, data: dict[str, Any], timestamp: str | None) -> ToolStart:
+        name, arguments = get_str(data, "toolName") or "tool", data.get("arguments")
         self._open[call] = _Call(name, timestamp)
-        return ToolStart(ToolCall(call, name, data.arguments if type(data.arguments) is dict else None))
+        return ToolStart(ToolCall(call, name, arguments if isinstance(arguments, dict) else None))
 
     def _next(self) -> str:
         self._count += 1
         return f"call-{self._count}"
 
 
-def _content(data: Data) -> str:
-    for value in (data.error, data.result):
-        found = string(value) or get_str(value, "message", "content", "detailedContent")
+def _content(data: dict[str, Any]) -> str:
+    for key in ("error", "result"):
+        found = get_str(data, key) or get_str(data.get(key), "message", "content", "detailedContent")
         if found:
             return found
     return ""
 
 
-def _status(data: Data, content: str) -> ToolStatus:
-    success = data.success
-    if success is False or (success is None and data.error):
+def _status(data: dict[str, Any], content: str) -> ToolStatus:
+    success = data.get("success")
+    if success is False or (success is None and data.get("error")):
         return ToolStatus.FAIL
-    code = get_count(data.shell_execution, "exitCode")
+    code = get_count(data.get("shellExecution"), "exitCode")
     if code is None:
         found = _EXIT.search(content, max(0, len(content) - 200))
         code = whole(found.group(1)) if found else None
@@ -105,8 +100,8 @@ def _status(data: Data, content: str) -> ToolStatus:
     return ToolStatus.OK if success is True else ToolStatus.UNKNOWN
 
 
-def _milliseconds(start: Any, end: Any) -> int | None:
-    if not isinstance(start, str) or not isinstance(end, str):
+def _milliseconds(start: str | None, end: str | None) -> int | None:
+    if start is None or end is None:
         return None
     try:
         return max(0, round((datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds() * 1000))

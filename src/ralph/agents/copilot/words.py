@@ -6,29 +6,58 @@ from typing import Any
 
 import msgspec
 
-from ralph.agents.copilot.lines import Data, string
 from ralph.transcripts import recent
 from ralph.transcripts.deltas import DeltaLines
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
+from ralph.transcripts.json_lines import get_str
 from ralph.transcripts.recent import Recent, RecentKeys
 
 
 class _Stream(msgspec.Struct):
-    id: Any
+    id: str | None
     lines: DeltaLines
 
 
 class Words:
-    """One stream is open for each agent; `agent` is empty for the one whose words count."""
+    """One stream is open for each agent. `agent` is empty for the main one, whose words count."""
 
     def __init__(self) -> None:
         self._open: dict[str, _Stream] = {}
-        self._streamed = Recent[str, int]()  # how much came of a message before another one began
+        self._streamed = Recent[str, int]()  # the length of each message that another one interrupted
         self._thought = Recent[str, str]()
         self._thinking = RecentKeys[str]()
 
-    def delta(self, fragment: Any, identity: Any, agent: str, thought: bool = False) -> list[TranscriptEvent]:
-        if type(fragment) is not str:
+    def message_delta(self, data: dict[str, Any], agent: str) -> list[TranscriptEvent]:
+        return self._delta(data, get_str(data, "messageId"), agent, _tag(agent, Tag.AI))
+
+    def reasoning_delta(self, data: dict[str, Any], agent: str) -> list[TranscriptEvent]:
+        if get_str(data, "deltaContent"):
+            self._thinking.add(agent)
+        return self._delta(data, get_str(data, "reasoningId"), agent, _tag(agent, Tag.THINK))
+
+    def message(self, data: dict[str, Any], agent: str) -> list[TranscriptEvent]:
+        """The rest of a message that came in fragments, after its thought if that has not been shown."""
+        thought = get_str(data, "reasoningText") or ""
+        events: list[TranscriptEvent] = []
+        if thought and agent not in self._thinking:
+            events = [*self._close(agent), Text(_tag(agent, Tag.THINK), thought.removesuffix("\n"))]
+        self._thinking.discard(agent)
+        self._thought[agent] = thought
+        return events + self._whole(data, get_str(data, "messageId"), agent, _tag(agent, Tag.AI))
+
+    def reasoning(self, data: dict[str, Any], agent: str) -> list[TranscriptEvent]:
+        """The rest of a thought, which may come after the message that included it."""
+        if data.get("content") == self._thought.get(agent):
+            return []
+        self._thinking.add(agent)
+        return self._whole(data, get_str(data, "reasoningId"), agent, _tag(agent, Tag.THINK))
+
+    def flush(self) -> list[TranscriptEvent]:
+        return [event for agent in list(self._open) for event in self._close(agent)]
+
+    def _delta(self, data: dict[str, Any], identity: str | None, agent: str, tag: Tag) -> list[TranscriptEvent]:
+        fragment = get_str(data, "deltaContent")
+        if fragment is None:
             return []
         stream = self._open.get(agent)
         if stream is not None and stream.id == identity:
@@ -36,51 +65,28 @@ class Words:
         events = self._close(agent)
         if len(self._open) >= recent.KEPT:
             events += self._close(next(iter(self._open)))
-        lines = DeltaLines(_tag(agent, thought=thought))
-        self._open[agent] = _Stream(identity, lines)
-        if thought:
-            self._thinking.add(agent)
-        return events + lines.feed(fragment)
+        self._open[agent] = stream = _Stream(identity, DeltaLines(tag))
+        return events + stream.lines.feed(fragment)
 
-    def message(self, data: Data, agent: str) -> list[TranscriptEvent]:
-        """The whole message: what did not come in fragments, and the thought before it if that did not."""
-        thought = string(data.reasoning_text)
-        events: list[TranscriptEvent] = []
-        if thought and agent not in self._thinking:
-            events = [*self._close(agent), Text(_tag(agent, thought=True), thought.removesuffix("\n"))]
-        self._thinking.discard(agent)
-        self._thought[agent] = thought
-        return events + self._whole(data.message_id, string(data.content), agent, thought=False)
-
-    def reasoning(self, data: Data, agent: str) -> list[TranscriptEvent]:
-        """It may come after the message that had it."""
-        if data.content == self._thought.get(agent):
-            return []
-        self._thinking.add(agent)
-        return self._whole(data.reasoning_id, string(data.content), agent, thought=True)
-
-    def flush(self) -> list[TranscriptEvent]:
-        return [event for agent in list(self._open) for event in self._close(agent)]
-
-    def _whole(self, identity: Any, content: str, agent: str, *, thought: bool) -> list[TranscriptEvent]:
+    def _whole(self, data: dict[str, Any], identity: str | None, agent: str, tag: Tag) -> list[TranscriptEvent]:
+        content = get_str(data, "content") or ""
         stream = self._open.get(agent)
         if stream is not None and stream.id == identity:
-            missing = content[stream.lines.length :]
-            events = stream.lines.feed(missing) if missing else []
-            return events + self._close(agent)
+            return stream.lines.feed(content[stream.lines.length :]) + self._close(agent)
         events = self._close(agent)
-        came = self._streamed.get(identity, 0) if isinstance(identity, str) else 0
-        rest = content[came:].removesuffix("\n")
-        return [*events, Text(_tag(agent, thought=thought), rest)] if rest else events
+        shown = 0 if identity is None else self._streamed.get(identity, 0)
+        rest = content[shown:].removesuffix("\n")
+        return [*events, Text(tag, rest)] if rest else events
 
     def _close(self, agent: str) -> list[TranscriptEvent]:
         stream = self._open.pop(agent, None)
         if stream is None:
             return []
-        if isinstance(stream.id, str):
+        if stream.id is not None:
             self._streamed[stream.id] = stream.lines.length
         return stream.lines.flush()
 
 
-def _tag(agent: str, *, thought: bool) -> Tag:
-    return Tag.SYS if agent else Tag.THINK if thought else Tag.AI
+def _tag(agent: str, tag: Tag) -> Tag:
+    """The tag of the main agent's words or thoughts. Those of subagents count as the system's."""
+    return Tag.SYS if agent else tag

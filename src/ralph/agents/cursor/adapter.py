@@ -1,19 +1,17 @@
-"""Cursor's CLI: stream-json with and without partial output, json, text."""
+"""Cursor's CLI: stream-json with and without partial output, json and text."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ralph.agents.cursor.lines import UNSET, Assistant, Line, Thinking, ToolCall, User, decode_line
-from ralph.agents.cursor.tools import Call, read_call, read_result, read_success, tool_name
+from ralph.agents.cursor.tools import read_call
 from ralph.transcripts import meta
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.classify import classify, retry_after
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent
 from ralph.transcripts.json_lines import (
     JsonAdapter,
-    Usual,
     get_count,
     get_dict,
     get_int,
@@ -31,10 +29,8 @@ if TYPE_CHECKING:
 
 Events: TypeAlias = list[TranscriptEvent]
 
-#: How its own errors begin, on stderr: `Error: …`, `ConnectError: [unauthenticated] …`, `S: [resource_exhausted] …`.
+#: How its own errors on stderr begin: `Error: …`, `ConnectError: [unauthenticated] …`, `S: [resource_exhausted] …`.
 _ERROR = re.compile(r"(?:[A-Z]\w*Error|Error|S): |Cannot use this model: |\[\w+\] Error")
-
-_PROMPT = Tag.PROMPT  # an enum's members are slow to look up
 
 
 class CursorAdapter(JsonAdapter):
@@ -77,63 +73,16 @@ class CursorAdapter(JsonAdapter):
             return [Text(Tag.SYS, line)] if line else []
         return [Text(Tag.AI, line)]
 
-    def usual(self) -> Usual | None:
-        return None if self._session is None else (decode_line, self._usual)
-
-    def _usual(self, line: Line, events: Events) -> bool:
-        # Not by isinstance, which is slow to say no.
-        if type(line) is ToolCall:
-            return self._usual_call(line, events)
-        if type(line) is Assistant:
-            blocks = line.message.content
-            if len(blocks) != 1 or not blocks[0].text:
-                return False
-            partial = line.timestamp_ms is not UNSET and line.model_call_id is UNSET
-            self._spoken(blocks[0].text, partial, events)
-        elif type(line) is Thinking:
-            self._thought(line.text, line.subtype == "completed", events)
-        elif type(line) is User:
-            blocks = line.message.content
-            if len(blocks) != 1 or not blocks[0].text:
-                return False
-            events += self._close()
-            events.append(Text(_PROMPT, blocks[0].text))
-        return True
-
-    def _usual_call(self, line: ToolCall, events: Events) -> bool:
-        """False for a call that must be read as an object."""
-        if len(line.tool_call) != 1 or not line.call_id:
-            return False
-        ((key, body),) = line.tool_call.items()
-        name = tool_name(key, body.args)
-        if name is None:
-            return False
-        if line.subtype == "started":
-            events += self._restart()
-            self._tools.start_call(line.call_id, name, body.args, events)
-            return True
-        result = body.result
-        inner = result.get("success") if result is not None and line.subtype == "completed" else None
-        if type(inner) is not dict:
-            events += self._called(read_result(name, body.args, result), line.call_id, line.subtype)
-            return True
-        status, output, duration = read_success(inner)
-        events += self._restart()
-        self._tools.end_call(events, line.call_id, output, status, duration, name, body.args)
-        return True
-
     def on_object(self, value: dict[str, Any]) -> Events:
         self.structured = True
-        kind = value.get("type")
-        handler = self._handlers.get(kind, _unknown) if type(kind) is str else _unknown
-        if self._session is None and (found := get_str(value, "session_id")):
-            self._session = found
-            started: Events = [meta.session(found, get_str(value, "model"))]
-            return started + handler(value)
+        handler = self._handlers.get(get_str(value, "type") or "", _unknown)
+        if self._session is None and (session := get_str(value, "session_id")):
+            self._session = session
+            return [meta.session(session, get_str(value, "model")), *handler(value)]
         return handler(value)
 
     def feed_stderr(self, line: str) -> Events:
-        """A failed run says why here, and nowhere else."""
+        """The reason for a failed run appears only here."""
         line = strip_escapes(line)
         if not _ERROR.match(line):
             return [Text(Tag.SYS, line)]
@@ -148,12 +97,7 @@ class CursorAdapter(JsonAdapter):
         return events
 
     def _close(self) -> Events:
-        events = self._thoughts.stop() if self._thoughts.parts else []
-        return events + self._words.stop() if self._words.parts else events
-
-    def _restart(self) -> Events:
-        events = self._thoughts.restart()
-        return events + self._words.restart() if events else self._words.restart()
+        return self._thoughts.stop() + self._words.stop()
 
     # -- messages
 
@@ -168,71 +112,46 @@ class CursorAdapter(JsonAdapter):
         return [*self._close(), Text(Tag.PROMPT, text)] if text else []
 
     def _thinking(self, value: dict[str, Any]) -> Events:
-        events: Events = []
-        self._thought(get_str(value, "text") or "", value.get("subtype") == "completed", events)
-        return events
-
-    def _thought(self, text: str, completed: bool, events: Events) -> None:
-        if self._words.parts:
-            events += self._words.stop()
-        if not completed:
-            self._thoughts.add(text, events)
-        elif text:
-            self._thoughts.add_full(text, events)
-        else:
-            events += self._thoughts.restart()
+        text = get_str(value, "text") or ""
+        events = self._words.stop()
+        if value.get("subtype") != "completed":
+            return events + self._thoughts.fragment(text)
+        return events + (self._thoughts.full(text) if text else self._thoughts.restart())
 
     def _assistant(self, value: dict[str, Any]) -> Events:
-        """With partial output the same words come up to three times.
+        """With partial output, the same words come up to three times.
 
-        Fragments have `timestamp_ms` alone; a copy of the segment has `model_call_id` too, a last one neither. Without
-        partial output a message before a tool call also has both, so only the words tell a copy from a message.
+        Fragments have only `timestamp_ms`, a copy of the segment also has `model_call_id`, and a last copy has neither.
+        Without partial output, a message before a tool call has both too, so only the words tell a copy from a message.
         """
         message = get_dict(value, "message")
-        content = message.get("content")
-        text = text_of(content)
+        text = text_of(message.get("content"))
         if not text:
             return [] if message else [meta.unknown(value)]
-        events: Events = []
-        self._spoken(text, "timestamp_ms" in value and "model_call_id" not in value, events)
-        return events
-
-    def _spoken(self, text: str, partial: bool, events: Events) -> None:
-        words = self._words
-        if self._thoughts.parts:
-            events += self._thoughts.stop()
-        if partial:
+        events = self._thoughts.stop()
+        if "timestamp_ms" in value and "model_call_id" not in value:
             self._partial = True
-            words.add(text, events)
-            return
+            return events + self._words.fragment(text)
         if self._partial:
-            if words.parts:
-                events += words.stop()
-            if words.said.repeats(text):
-                return
-        words.add_full(text, events)
+            events += self._words.stop()
+            if self._words.said.repeats(text):
+                return events
+        return events + self._words.full(text)
 
     def _tool_call(self, value: dict[str, Any]) -> Events:
         call = read_call(get_dict(value, "tool_call"))
         key = get_str(value, "call_id") or get_str(call.args, "toolCallId")
-        return self._called(call, key, value.get("subtype"))
-
-    def _called(self, call: Call, key: str | None, subtype: Any) -> Events:
-        events = self._restart()
-        done = subtype == "completed" or (subtype != "started" and call.ended)
-        if not done:
-            if key is None:
-                return events + self._tools.start({"name": call.name, "input": call.args})
-            self._tools.start_call(key, call.name, call.args, events)
-            return events
+        subtype = value.get("subtype")
+        events = self._thoughts.restart() + self._words.restart()
+        if subtype == "started" or (subtype != "completed" and not call.ended):
+            return events + self._tools.start(key, call.name, call.args)
         if call.refused is not None:
             self._refused.add(call.refused)
-        name, args = ("tool", None) if key is None else (call.name, call.args)
-        ended: Events = []
-        self._tools.end_call(ended, key, call.output, call.status, call.duration_ms, name, args)
-        return events + ended if events else ended
+        return events + self._tools.end(
+            key, call.output, call.status, call.duration_ms, name=call.name, arguments=call.args
+        )
 
-    # -- the CLI's own words
+    # -- the CLI's own messages
 
     def _error(self, value: dict[str, Any]) -> Events:
         inner = value.get("error")
@@ -248,7 +167,7 @@ class CursorAdapter(JsonAdapter):
         return [meta.retry(message or "the request failed", kind, attempt=attempt, delay_ms=delay)]
 
     def _result(self, value: dict[str, Any]) -> Events:
-        """`result` is all messages of the run joined without anything between them."""
+        """`result` has all messages of the run, joined without a separator."""
         events = self._close()
         self._ended = True
         subtype = get_str(value, "subtype") or "success"
@@ -261,9 +180,9 @@ class CursorAdapter(JsonAdapter):
         if usage is not None:
             events.append(UsageEvent(usage))
         if failed:
-            told = (text if new else "") or get_str(value, "error", "message") or subtype
-            kind = classify(told)
-            return [*events, *_limit(told, kind), meta.result(ok=False, reason=told, error_class=kind)]
+            reason = (text if new else "") or get_str(value, "error", "message") or subtype
+            kind = classify(reason)
+            return [*events, *_limit(reason, kind), meta.result(ok=False, reason=reason, error_class=kind)]
         denied = [*self._refused, *(text_of(d) for d in get_list(value, "permission_denials"))]
         if denied:
             reason = f"refused: {', '.join(dict.fromkeys(d for d in denied if d)) or 'a tool'}"
@@ -281,7 +200,7 @@ def _limit(message: str, kind: ErrorClass) -> Events:
 
 
 def _usage(value: dict[str, Any], model: str | None) -> Usage | None:
-    """Counts of this invocation, also after a resume; `inputTokens` leave out what came from or went to the cache."""
+    """The counts cover this invocation only, even after a resume. `inputTokens` exclude cache reads and writes."""
     fresh, output = get_count(value, "inputTokens"), get_count(value, "outputTokens")
     if fresh is None and output is None:
         return None

@@ -1,7 +1,7 @@
-"""Grok Build: `--output-format` streaming-json, streaming-messages-json (Claude's schema), json, and plain.
+"""Grok Build: `--output-format` streaming-json, streaming-messages-json (Claude Code's format), json and plain.
 
-Written from its description, not from recordings of ours. In its own events a command that failed has `completed`; only
-its exit code tells. Words of different messages are joined without a separator: tools and counts stand between them.
+Written from its documentation, without recordings. In its own events, a failed command has the status `completed`; only
+the exit code tells. Messages follow each other without a separator, except for tool calls and token counts.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 import msgspec
 
 from ralph.transcripts import meta
-from ralph.transcripts.events import Tag, Text, ToolStatus, UsageEvent, decode_json
-from ralph.transcripts.json_lines import get_count, get_dict, get_int, get_list, get_str, strip_escapes
+from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, UsageEvent, decode_json
+from ralph.transcripts.json_lines import get_count, get_dict, get_int, get_str, strip_escapes
 from ralph.transcripts.meta import ErrorClass
-from ralph.transcripts.stream_json.adapter import ClaudeLikeAdapter, Events
-from ralph.transcripts.stream_json.errors import error_class
+from ralph.transcripts.stream_json.adapter import ClaudeLikeAdapter, Events, result_meta
+from ralph.transcripts.stream_json.errors import Failure, error_class, read_error
 
 _ERROR = "Error: "
 _OWN_TYPES = ("text", "thought")
 _STATUS = {"completed": ToolStatus.OK, "failed": ToolStatus.FAIL, "cancelled": ToolStatus.FAIL}
-#: Results of calls that were not run. A command's own output has an exit code beside it.
+#: The results of calls that were not executed. The output of a command comes with an exit code.
 _NOT_RUN = re.compile(r"Tool `?[^`\n]+`? was not executed: Denied|User cancelled the execution for tool")
-#: How it names the exit code of a command, and what the model was shown of its output.
+#: The names of a command's exit code and of the output that the model sees.
 _CODE = ("exit_code", "exitCode")
-_SHOWN = ("output_for_prompt", "output", "stdout", "text", "OkayOutput")
+_OUTPUT = ("output_for_prompt", "output", "stdout", "text", "OkayOutput")
 
 
 class GrokAdapter(ClaudeLikeAdapter):
@@ -33,8 +33,8 @@ class GrokAdapter(ClaudeLikeAdapter):
 
     def __init__(self, prompt: str | None = None) -> None:
         super().__init__(prompt)
-        self._refused: str | None = None
-        self._stderr: str | None = None
+        self._refusal: str | None = None
+        self._stderr = ""  # the first error on stderr
         self._calls = 0
         self.handlers |= {
             "text": lambda value: self.stream.text(get_str(value, "data") or ""),
@@ -65,41 +65,40 @@ class GrokAdapter(ClaudeLikeAdapter):
 
     def on_text(self, line: str) -> Events:
         if self.structured:
-            return self.feed_stderr(line)  # a terminal shows both streams as one
+            return self.feed_stderr(line)  # a terminal mixes both streams
         return [Text(Tag.AI, line)]
 
     def feed_stderr(self, line: str) -> Events:
         bare = strip_escapes(line)
-        if bare.startswith(_ERROR) and self._stderr is None:
+        if bare.startswith(_ERROR) and not self._stderr:
             self._stderr = bare.removeprefix(_ERROR)
         return [Text(Tag.SYS, line)]
 
     def flush(self) -> Events:
-        if self._stderr is None or self.ended:
+        if not self._stderr or self.ended:
             return super().flush()
         self.ended = True
-        message, kind = self.trouble or (self._stderr, error_class(self._stderr))
-        return [*super().flush(), *self._limit_end(message, kind, None), meta.error(message, kind)]
+        error = self.last_error or Failure(self._stderr, error_class(self._stderr))
+        return [*super().flush(), *self.limit_events(*error), meta.error(*error)]
 
     # -- streaming-json
 
     def _tool_call(self, value: dict[str, Any]) -> Events:
-        name = get_str(value, "toolName", "title", "kind")
-        block = {"id": get_str(value, "toolCallId", "id"), "name": name, "input": value.get("rawInput")}
-        return [*self.stream.close(), *self.tools.start(block)]
+        call, name = get_str(value, "toolCallId", "id"), get_str(value, "toolName", "title", "kind")
+        return [*self.stream.close(), *self.tools.start(call, name, value.get("rawInput"))]
 
     def _tool_update(self, value: dict[str, Any]) -> Events:
         status = _STATUS.get(str(value.get("status")))
         if status is None:
             return []
         code, text = _command(value.get("rawOutput"))
-        text = text or "\n".join(t for t in map(_content, get_list(value, "content")) if t)
+        text = text or _text(value.get("content"))
         if code or (code is None and self._is_refusal(text)):
             status = ToolStatus.FAIL
         return [*self.stream.close(), *self.tools.end(get_str(value, "toolCallId", "id"), text, status)]
 
     def _count(self, value: dict[str, Any]) -> Events:
-        """The tokens of one model call; `end` has their sum, so they count only where that is missing."""
+        """The tokens of one model call. They count only if `end` does not report their sum."""
         self._calls += 1
         usage = get_dict(value, "usage") or value
         self.usage.message({"id": get_str(value, "messageId") or f"call-{self._calls}", "usage": usage})
@@ -121,63 +120,58 @@ class GrokAdapter(ClaudeLikeAdapter):
         reason = get_str(value, "stopReason", "stop_reason")
         turns = get_count(value, "num_turns")
         good = reason is None or reason.replace("_", "").lower() in ("endturn", "stop", "stopsequence")
-        if self._refused is not None:
+        if self._refusal is not None:
             denied = ErrorClass.PERMISSION_DENIED
-            return [*events, meta.result(ok=False, reason=self._refused, error_class=denied, num_turns=turns)]
+            return [*events, meta.result(ok=False, reason=self._refusal, error_class=denied, num_turns=turns)]
         kind = None if good else ErrorClass.FAILED
         return [*events, meta.result(ok=good, reason=reason, error_class=kind, num_turns=turns)]
 
     def _failed(self, value: dict[str, Any]) -> Events:
-        """The last line of a run that failed, of any format."""
-        told = value.get("error")
-        message = get_str(value, "message") or (told if isinstance(told, str) else get_str(told, "message"))
-        message = message or "the agent reported an error"
-        kind = error_class(message)
+        """The last line of a failed run, in every format."""
+        message = get_str(value, "message") or read_error(value).message
         self.ended = True
-        self.trouble = (message, kind)
-        return [*self.stream.close(), *self._limit_end(message, kind, None), meta.error(message, kind)]
+        self.last_error = error = Failure(message, error_class(message))
+        return [*self.stream.close(), *self.limit_events(*error), meta.error(*error)]
 
     # -- json
 
     def _answer(self, value: dict[str, Any]) -> Events:
-        thought, text = get_str(value, "thought"), get_str(value, "text")
         events: Events = []
-        if thought:
+        if thought := get_str(value, "thought"):
             events.append(Text(Tag.THINK, thought))
-        if text:
+        if text := get_str(value, "text"):
             events.append(Text(Tag.AI, text.removesuffix("\n")))
         return events + self._end(value)
 
     # -- streaming-messages-json
 
     def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
-        """A result is JSON in a string; `is_error` is false for a command that failed."""
+        """A result is JSON in a string, and `is_error` is false even for a command that failed."""
         code = None
         if text[:1] in ("{", "["):
             try:
                 inner = decode_json(text)
             except (ValueError, RecursionError):
                 inner = None
-            code, shown = _command(inner)
-            shown = shown or "\n".join(t for t in map(_content, inner if isinstance(inner, list) else []) if t)
-            text = shown or text
+            code, output = _command(inner)
+            text = output or _text(inner) or text
         refused = code is None and self._is_refusal(text)
-        return (ToolStatus.FAIL if failed or code or refused else ToolStatus.OK), text
+        return super().tool_status(text, failed=failed or bool(code) or refused)
 
-    def _good_result(self, value: dict[str, Any]) -> Events:
-        if self._refused is None:
-            return super()._good_result(value)
-        return [meta.result(ok=False, reason=self._refused, error_class=ErrorClass.PERMISSION_DENIED)]
+    def success(self, value: dict[str, Any]) -> Meta:
+        if self._refusal is None:
+            return super().success(value)
+        return result_meta(value, self._refusal, ErrorClass.PERMISSION_DENIED)
 
-    def failure(self, value: dict[str, Any], text: str) -> tuple[str, ErrorClass]:
-        if self._refused is not None:
-            return self._refused, ErrorClass.PERMISSION_DENIED
+    def failure(self, value: dict[str, Any], text: str) -> Failure:
+        if self._refusal is not None:
+            return Failure(self._refusal, ErrorClass.PERMISSION_DENIED)
         return super().failure(value, text)
 
     def _is_refusal(self, text: str) -> bool:
         if _NOT_RUN.match(text) is None:
             return False
-        self._refused = text.partition("\n")[0][:300]
+        self._refusal = text.partition("\n")[0][:300]
         return True
 
 
@@ -185,18 +179,20 @@ def _is_answer(value: dict[str, Any]) -> bool:
     return isinstance(value.get("text"), str) and "stopReason" in value
 
 
-def _content(block: Any) -> str:
-    inner = get_dict(block, "content") or block
-    return get_str(inner, "text") or ""
+def _text(content: Any) -> str:
+    """The text of a list of content blocks."""
+    blocks = content if isinstance(content, list) else []
+    texts = [get_str(get_dict(block, "content") or block, "text") for block in blocks]
+    return "\n".join(text for text in texts if text)
 
 
 def _command(raw: Any) -> tuple[int | None, str]:
-    """The exit code and output that a call's raw result tells, at its top or one level below."""
+    """The exit code and the output in a call's raw result, at its top level or one level below."""
     if not isinstance(raw, dict):
         return None, raw if isinstance(raw, str) else ""
     levels = [raw, *(inner for inner in raw.values() if isinstance(inner, dict))]
     code = next((c for level in levels if (c := get_int(level, *_CODE)) is not None), None)
-    text = next((t for level in levels if (t := get_str(level, *_SHOWN))), "")
+    text = next((t for level in levels if (t := get_str(level, *_OUTPUT))), "")
     return code, text or _bytes(raw.get("output"))
 
 

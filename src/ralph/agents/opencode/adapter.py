@@ -1,29 +1,18 @@
-"""opencode and its forks (kilo): `run --format json`, one finished part a line, and the text for people.
+"""opencode and its forks (kilo): `run --format json`, one finished part per line, and the text for people.
 
-There are no deltas, no first and no last event: a run is over when a step ends for another reason than tool calls.
+There are no deltas and no first or last event: a run is over when a step ends for a reason other than tool calls.
 """
 
 from __future__ import annotations
 
-from email.utils import parsedate_to_datetime
 from typing import Any
 
-from ralph.agents.opencode.parts import (
-    Cache,
-    Line,
-    Part,
-    State,
-    Time,
-    Tokens,
-    decode_line,
-    lenient,
-    text_of,
-    whole_number,
-)
-from ralph.agents.opencode.ui import UiLines, error_class, is_refusal
+from ralph.agents.opencode.errors import error_class, error_events, error_message, is_refusal
+from ralph.agents.opencode.text import TextReader
+from ralph.agents.opencode.usage import step_usage
 from ralph.transcripts import meta
 from ralph.transcripts.base import Capabilities
-from ralph.transcripts.classify import retry_after
+from ralph.transcripts.errors import CUT
 from ralph.transcripts.events import (
     Meta,
     Tag,
@@ -36,26 +25,21 @@ from ralph.transcripts.events import (
     ToolStart,
     ToolStatus,
     TranscriptEvent,
-    Usage,
     UsageEvent,
 )
-from ralph.transcripts.json_lines import JsonAdapter, Usual, get_dict, get_int, get_str
+from ralph.transcripts.json_lines import JsonAdapter, get_count, get_dict, get_str
 from ralph.transcripts.meta import ErrorClass
-from ralph.transcripts.numbers import amount
 from ralph.transcripts.recent import Recent, RecentKeys
+from ralph.transcripts.tool_calls import output_text
 
-#: How every line begins: one that does and is no JSON was cut, even if it is the only one.
+#: How every line begins. One that does but is not JSON was cut, even if it is the only line.
 _OPENING = '{"type":"'
-_CUT = "the output ends without a result"
-#: Why a step may end so that the run is over, but not well.
+#: Reasons of a step that ends the run, but not well.
 _BAD_REASONS = {
     "length": "the model's answer was cut at its output limit",
     "content-filter": "the provider's content filter stopped the answer",
     "error": "the model's answer ended in an error",
 }
-_KNOWN = ("text", "tool_use", "step_start", "step_finish", "reasoning", "error", "retry")
-_NO_PART, _NO_TOKENS, _NO_CACHE = Part(), Tokens(), Cache()
-_LIMITS = (ErrorClass.RATE_LIMITED, ErrorClass.QUOTA, ErrorClass.OVERLOADED)
 
 
 class OpencodeAdapter(JsonAdapter):
@@ -64,14 +48,14 @@ class OpencodeAdapter(JsonAdapter):
 
     def __init__(self, prompt: str | None = None) -> None:
         super().__init__(prompt)
-        self._session = ""
-        self._seen = RecentKeys[str]()  # parts that came whole: a later change of one comes as the same event again
+        self._session: str | None = None
+        self._seen = RecentKeys[str]()  # finished parts: a later change of one repeats its event
         self._open = RecentKeys[str]()
-        self._stdout = UiLines()
-        self._stderr = UiLines(stderr=True)
+        self._stdout = TextReader()
+        self._stderr = TextReader(stderr=True)
         self._calls = 0
-        self._refused = Recent[str, str]()  # by tool: one that was allowed after all is not missed
-        # where the run stands, for the end of the output
+        self._refused = Recent[str, str]()  # by tool: a tool that is allowed later no longer counts
+        # where the run stands when the output ends
         self._failed = False
         self._ended = False
         self._cut = False
@@ -85,75 +69,63 @@ class OpencodeAdapter(JsonAdapter):
         if self.structured:
             return [Text(Tag.SYS, line)]
         self._cut = False
-        tag, text, told = self._stdout.read(line)
-        return [Text(tag, text), *told]
+        return self._stdout.read(line)
 
     def feed_stderr(self, line: str) -> list[TranscriptEvent]:
-        _, text, told = self._stderr.read(line)
-        return [Text(Tag.SYS, text), *told]
-
-    def usual(self) -> Usual | None:
-        return decode_line, self._usual
-
-    def _usual(self, line: Line, events: list[TranscriptEvent]) -> bool:
-        if not self.structured and line.part is None and type(line.session) is not str:
-            return False
-        if not self._event(line, events):
-            return False
-        self.structured = True
-        return True
+        events = self._stderr.read(line)
+        return [Text(Tag.SYS, event.text) if isinstance(event, Text) else event for event in events]
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
-        events: list[TranscriptEvent] = []
-        return events if self._event(lenient(value), events) else [meta.unknown(value)]
+        return self._name_session(value) + self._event(value, get_dict(value, "part"))
 
-    def _event(self, line: Line, events: list[TranscriptEvent]) -> bool:
-        """False if the type of the line is not known."""
-        if not self._session and line.type in _KNOWN and type(line.session) is str and line.session:
-            self._session = line.session
-            events.append(meta.session(line.session))
-        part = line.part or _NO_PART
-        match line.type:
+    def _event(self, value: dict[str, Any], part: dict[str, Any]) -> list[TranscriptEvent]:
+        match value.get("type"):
             case "step_start":
                 self._in_step, self._step_words, self._step_tools = True, False, False
                 self._ended = False
+                return []
             case "text":
-                self._words(part, Tag.AI, events)
-            case "tool_use":
-                self._tool(part, events)
-            case "step_finish":
-                self._step_finish(part, events)
+                return self._text(part, Tag.AI)
             case "reasoning":
-                self._words(part, Tag.THINK, events)
+                return self._text(part, Tag.THINK)
+            case "tool_use":
+                return self._tool(part)
+            case "step_finish":
+                return self._step_finish(part)
             case "error":
-                events += self._error(line.error)
+                self._failed = True
+                error = value.get("error")
+                return [Text(Tag.SYS, error_message(error)), *error_events(error)]
             case "retry":
-                message = _message(part.error)
-                events.append(meta.retry(message, error_class(message), attempt=whole_number(part.attempt)))
-            case _:
-                return False  # a session that only this line names is named by the next one
-        return True
+                message = error_message(part.get("error"))
+                return [meta.retry(message, error_class(message), attempt=get_count(part, "attempt"))]
+        return [meta.unknown(value)]
+
+    def _name_session(self, value: dict[str, Any]) -> list[TranscriptEvent]:
+        if self._session is not None:
+            return []
+        self._session = get_str(value, "sessionID")
+        return [] if self._session is None else [meta.session(self._session)]
 
     def flush(self) -> list[TranscriptEvent]:
         events = super().flush()
         if not self.structured:
-            return [*events, meta.error(_CUT)] if self._cut else events
+            return [*events, meta.error(CUT)] if self._cut else events
         if self._ended:
             return events
         if self._refused:
-            # A refused call ends the run where it is, with exit code 0.
-            events.append(self._result())
+            events.append(self._result())  # a refused call ends the run at once, with exit code 0
         elif self._failed:
-            pass  # the error was told
+            pass  # the error was reported when it came
         elif self._in_step:
-            # Some versions lose the last `step_finish`: whole words without it are an end, nothing at all is not.
+            # Some versions lose the last `step_finish`. Complete words without it are an end, nothing at all is not.
             if not self._step_words or self._cut:
-                events.append(meta.error(_CUT))
+                events.append(meta.error(CUT))
         elif self._reason == "stop":
             events.append(self._result())
         elif self._reason == "tool-calls":
-            events.append(meta.error(_CUT))
+            events.append(meta.error(CUT))
         return events
 
     def _broken(self, line: str, reason: str) -> list[TranscriptEvent]:
@@ -161,63 +133,65 @@ class OpencodeAdapter(JsonAdapter):
         self._cut = self.structured or line.startswith(_OPENING)
         return events
 
-    def _words(self, part: Part, tag: Tag, events: list[TranscriptEvent]) -> None:
-        text = part.text
-        if type(text) is not str or not text or self._again(part.id):
-            return
-        if part.synthetic is True or (part.session is not None and part.session != self._session):
-            tag = Tag.SYS  # the CLI put it there, or a subagent's session
+    def _text(self, part: dict[str, Any], tag: Tag) -> list[TranscriptEvent]:
+        text = get_str(part, "text")
+        if text is None or self._seen_before(part):
+            return []
+        if part.get("synthetic") is True or part.get("sessionID") not in (None, self._session):
+            tag = Tag.SYS  # the CLI added it, or it comes from a subagent's session
         elif tag is Tag.AI:
             self._step_words = True
         self._ended = False
-        events.append(Text(tag, text.removesuffix("\n")))
+        return [Text(tag, text.removesuffix("\n"))]
 
-    def _tool(self, part: Part, events: list[TranscriptEvent]) -> None:
-        state = part.state or State()
-        call = part.call if type(part.call) is str and part.call else part.id
-        if type(call) is not str:
-            self._calls += 1
-            call = f"call-{self._calls}"
-        key = part.id if type(part.id) is str else call
+    def _tool(self, part: dict[str, Any]) -> list[TranscriptEvent]:
+        state = get_dict(part, "state")
+        call = get_str(part, "callID", "id") or self._next_call()
+        key = get_str(part, "id") or call  # some models number their calls anew in each step
         if key in self._seen:
-            return
-        name = part.tool if type(part.tool) is str and part.tool else "tool"
-        unavailable = name == "invalid"  # what a call to a tool that is not there is turned into
-        if unavailable:
-            name = get_str(state.input, "tool") or name
+            return []
         self._step_tools, self._ended = True, False
+        name, status = get_str(part, "tool") or "tool", _status(state)
+        if name == "invalid":  # opencode's replacement for a call to a tool that does not exist
+            name, status = get_str(get_dict(state, "input"), "tool") or name, ToolStatus.FAIL
+        events: list[TranscriptEvent] = []
         if key not in self._open:
-            events.append(ToolStart(ToolCall(call, name, state.input if type(state.input) is dict else None)))
-        if state.status == "running" or state.status == "pending":
+            arguments = state.get("input")
+            events.append(ToolStart(ToolCall(call, name, arguments if isinstance(arguments, dict) else None)))
+        if state.get("status") in ("running", "pending"):
             self._open.add(key)
-            return
+            return events
         self._open.discard(key)
         self._seen.add(key)
-        error = text_of(state.error)
-        output = error or text_of(state.output)
+        error = output_text(state.get("error"))
+        output = error or output_text(state.get("output"))
         if output:
             events.append(ToolOutput(ToolRef(call, name), output))
-        result = ToolStatus.FAIL if unavailable else _status(state)
-        if error and is_refusal(error):
+        if is_refusal(error):
             self._refused[name] = error
-        elif self._refused and result is ToolStatus.OK:
+        elif status is ToolStatus.OK:
             self._refused.pop(name, None)
-        events.append(ToolEnd(ToolResult(call, result, _duration(state.time), name)))
+        return [*events, ToolEnd(ToolResult(call, status, _duration(get_dict(state, "time")), name))]
 
-    def _step_finish(self, part: Part, events: list[TranscriptEvent]) -> None:
-        if self._again(part.id):
-            return
+    def _next_call(self) -> str:
+        self._calls += 1
+        return f"call-{self._calls}"
+
+    def _step_finish(self, part: dict[str, Any]) -> list[TranscriptEvent]:
+        if self._seen_before(part):
+            return []
         self._in_step = False
-        self._reason = reason = part.reason if type(part.reason) is str else None
-        usage = _usage(part)
-        if usage is not None:
-            events.append(UsageEvent(usage))
-        if reason in _BAD_REASONS:
+        self._reason = get_str(part, "reason")
+        usage = step_usage(part)
+        events: list[TranscriptEvent] = [] if usage is None else [UsageEvent(usage)]
+        bad = _BAD_REASONS.get(self._reason or "")
+        if bad is not None:
             self._ended = True
-            events.append(meta.result(ok=False, reason=_BAD_REASONS[reason], error_class=ErrorClass.FAILED))
-        elif reason == "stop" and not self._step_tools:
-            # With tool calls in the step, "stop" is a provider's slip and another step follows.
+            events.append(meta.result(ok=False, reason=bad, error_class=ErrorClass.FAILED))
+        elif self._reason == "stop" and not self._step_tools:
+            # With tool calls in the step, "stop" is a provider's mistake and another step follows.
             events.append(self._result())
+        return events
 
     def _result(self) -> Meta:
         self._ended = True
@@ -227,86 +201,28 @@ class OpencodeAdapter(JsonAdapter):
         self._failed = False
         return meta.result(ok=True, reason=self._reason)
 
-    def _error(self, error: Any) -> list[TranscriptEvent]:
-        self._failed = True
-        message = _message(error)
-        data = get_dict(error, "data")
-        kind = error_class(message, get_str(error, "name"), get_int(data, "statusCode"))
-        events: list[TranscriptEvent] = [Text(Tag.SYS, message)]
-        wait = _wait(get_dict(data, "responseHeaders"), message) if kind in _LIMITS else None
-        if wait is not None:
-            events.append(meta.rate_limit(message=message, **wait))
-        events.append(meta.error(message, kind))
-        return events
-
-    def _again(self, key: Any) -> bool:
-        if type(key) is not str:
+    def _seen_before(self, part: dict[str, Any]) -> bool:
+        key = get_str(part, "id")
+        if key is None:
             return False
-        if key in self._seen:
-            return True
+        seen = key in self._seen
         self._seen.add(key)
-        return False
+        return seen
 
 
-def _status(state: State) -> ToolStatus:
-    if state.status == "completed":
-        # A command is "completed" whatever its exit code; null is one that a signal ended.
-        return ToolStatus.OK if state.metadata.exit == 0 else ToolStatus.FAIL
-    return ToolStatus.FAIL if state.status == "error" else ToolStatus.UNKNOWN
+def _status(state: dict[str, Any]) -> ToolStatus:
+    match state.get("status"):
+        case "completed":
+            # A command is "completed" whatever its exit code, which is null after a signal.
+            return ToolStatus.OK if get_dict(state, "metadata").get("exit", 0) == 0 else ToolStatus.FAIL
+        case "error":
+            return ToolStatus.FAIL
+    return ToolStatus.UNKNOWN
 
 
-def _duration(time: Time) -> int | None:
-    start, end = whole_number(time.start), whole_number(time.end)
+def _duration(time: dict[str, Any]) -> int | None:
+    start, end = get_count(time, "start"), get_count(time, "end")
     return end - start if start is not None and end is not None and end >= start else None
-
-
-def _told_within(part: Part, total: int | None, written: int | None) -> bool:
-    """Whether the input may hold the cached tokens, as it does in 1.0.61 unless the provider is Anthropic.
-
-    Its steps have neither a total nor, in a repository, a snapshot; those of 1.1.31 have the latter.
-    """
-    return total is None and not written and part.snapshot is None
-
-
-def _usage(part: Part) -> Usage | None:
-    """One step's tokens. opencode counts cached ones apart from the input, newer versions reasoning apart too."""
-    tokens = part.tokens or _NO_TOKENS
-    cache = tokens.cache or _NO_CACHE
-    read, written = whole_number(cache.read), whole_number(cache.write)
-    prompt, output = whole_number(tokens.input), whole_number(tokens.output)
-    reasoning, total = whole_number(tokens.reasoning), whole_number(tokens.total)
-    if prompt is not None and not (_told_within(part, total, written) and prompt >= (read or 0)):
-        prompt += (read or 0) + (written or 0)
-    if output is not None and reasoning and total == (prompt or 0) + output + reasoning:
-        output += reasoning
-    # A model whose price opencode does not know costs 0: that is no number.
-    cost = float(part.cost) if type(part.cost) in (int, float) and 0 < part.cost < 1e9 else None
-    if prompt is None and output is None and total is None and cost is None:
-        return None
-    return Usage(prompt, output, total, None, read, written, reasoning, cost)
-
-
-def _message(error: Any) -> str:
-    if isinstance(error, str):
-        return error
-    return get_str(get_dict(error, "data"), "message") or get_str(error, "message", "name") or "opencode failed"
-
-
-def _wait(headers: dict[str, Any], message: str) -> dict[str, float] | None:
-    """When to come back: what the provider's headers say, else what its message says."""
-    lower = {key.lower(): value for key, value in headers.items() if isinstance(value, str)}
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        given = lower.get(name)
-        if given is None:
-            continue
-        if given.replace(".", "", 1).isdecimal():
-            return {"retry_after": amount(given) / unit}
-        try:
-            return {"resets_at": parsedate_to_datetime(given).timestamp()}
-        except (ValueError, OverflowError):
-            continue
-    seconds = retry_after(message)
-    return None if seconds is None else {"retry_after": seconds}
 
 
 ADAPTER = OpencodeAdapter

@@ -25,7 +25,7 @@ from ralph.runners.stop import StopSwitch
 from ralph.transcripts.safe import SafeAdapter
 
 if TYPE_CHECKING:
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
     from ralph.transcripts.events import TranscriptEvent
 
 #: After this time without a word, a line tells the host that the agent is still at work.
@@ -86,27 +86,27 @@ class _Relay(Recorder):
         return "nobody reads its output any more" if self._host.closed else None
 
 
-def run(plan: Plan, prompt: str, form: Format, *, verbose: bool) -> int:
+def run(launch: Launch, prompt: str, form: Format, *, verbose: bool) -> int:
     """Runs the agent and writes its words; returns the exit code for the host."""
     out = Out()
-    adapter = SafeAdapter(registry.create(plan.transcript, prompt=prompt))
+    adapter = SafeAdapter(registry.create(launch.transcript, prompt=prompt))
     seen = Observation(Markers())
     lines = writer.ClaudeWriter(verbose=verbose)
     relay = _Relay(adapter, seen, out, lines, form is Format.STREAM)
     with tempfile.TemporaryDirectory(prefix="ralph-as-claude-", ignore_cleanup_errors=True) as folder:
         prompt_file = Path(folder) / "prompt.md"
         prompt_file.write_bytes(prompt.encode("utf-8", "surrogateescape"))
-        launch = plan.launch(prompt, prompt_file)
+        line = launch.command_line(prompt, prompt_file)
         command = Command(
-            launch.argv,
-            plan.env | launch.env | {"PWD": str(plan.workdir)},
-            str(plan.workdir),
-            launch.stdin,
-            plan.settings.pty or plan.invocation.pty,
+            line.argv,
+            launch.env | line.env | {"PWD": str(launch.workdir)},
+            str(launch.workdir),
+            line.stdin,
+            launch.settings.pty or launch.invocation.pty,
         )
         with StopSwitch() as stop, Supervisor(stop, tick=0.5) as supervisor:
             try:
-                ended = supervisor.run(command, relay, deadlines_of(plan))
+                ended = supervisor.run(command, relay, deadlines_of(launch))
             finally:
                 relay.finish()
     verdict = judge(ended, seen, structured=adapter.structured)
@@ -148,10 +148,10 @@ def exit_code(ended: Ended, verdict: Verdict) -> int:
     return status if status > 0 else 128 - status
 
 
-def with_sandbox(plan: Plan, mode: str) -> Plan:
+def with_sandbox(launch: Launch, mode: str) -> Launch:
     """Codex in a sandbox, instead of without any."""
-    approve = plan.spec.approve if plan.spec else ()
+    approve = launch.spec.approve if launch.spec else ()
     base: list[str] = []
-    for argument in plan.base:
+    for argument in launch.base:
         base += ["--sandbox", mode] if argument in approve else [argument]
-    return msgspec.structs.replace(plan, base=base)
+    return msgspec.structs.replace(launch, base=base)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ralph.agents.spec import MAX_ARGUMENT
 from ralph.dialects.driver import fixplan
 from ralph.errors import UsageError
-from ralph.planning.launcher import Examined, Launch, Launcher
+from ralph.planning.launcher import CommandLine, Examined, Launcher
 from ralph.system.programs import which
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class DriverLauncher(Launcher):
         self.path = host.driver
         self.resumes = described.sessions
 
-    def launch(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> Launch:
+    def command_line(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> CommandLine:
         if prompt_file.is_file():
             self._loops += 1
             argv = self._command(prompt_file, session if resume else None)
@@ -52,7 +52,7 @@ class DriverLauncher(Launcher):
                 stand_in.write_bytes(prompt.encode("utf-8", "surrogateescape"))
                 made = self._command(stand_in, session if resume else None)
             argv = [argument.replace(str(stand_in), str(prompt_file)) for argument in made]
-        return Launch(argv, None, self._env)
+        return CommandLine(argv, None, self._env)
 
     def _command(self, prompt_file: Path, session: str | None) -> list[str]:
         built = self._host.command(prompt_file, self._loop_context(), session or "", live=self.described.live)

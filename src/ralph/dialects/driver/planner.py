@@ -17,8 +17,8 @@ from ralph.dialects.driver.launcher import DriverLauncher
 from ralph.dialects.driver.layer import BY_DEFAULT, layer, read
 from ralph.dialects.driver.locate import FOLDERS, here, locate
 from ralph.errors import UsageError, nearest
-from ralph.planning.launch import Plan
-from ralph.planning.prepare import plan_for, with_warnings
+from ralph.planning.launch import Launch
+from ralph.planning.prepare import launch_for, with_warnings
 from ralph.system.programs import which
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _KEPT = frozenset({"PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "HOME", "PWD"})
 
 
-def plan(resolved: Resolved, workdir: Path) -> Plan:
+def launch(resolved: Resolved, workdir: Path) -> Launch:
     name, origin = resolved.settings.driver or "", resolved.origins["driver"]
     path = locate(name, workdir, origin)
     shown, file = read(workdir, os.environ)
@@ -47,7 +47,7 @@ def plan(resolved: Resolved, workdir: Path) -> Plan:
         warnings.append(f"CLAUDE_OUTPUT_FORMAT={_format(file)} is not used: the output is read as it streams, as json")
     exported = {key: a.value for key, a in file.values.items() if a.exported and _allowed(key)}
     plan_file = resolved.settings.fix_plan
-    return Plan(
+    return Launch(
         with_warnings(resolved, warnings),
         workdir,
         described.name,
@@ -179,7 +179,7 @@ def _transcript(resolved: Resolved, described: Described) -> tuple[str, str, str
     return "plain", "through the driver's own filter, by jq", jq, []
 
 
-def _known_agent(resolved: Resolved, workdir: Path, name: str, file: RcFile) -> Plan:
+def _known_agent(resolved: Resolved, workdir: Path, name: str, file: RcFile) -> Launch:
     """No such file here: most projects of this convention rely on an agent that ralph knows itself."""
     from ralph.agents import detect, registry
 
@@ -189,7 +189,7 @@ def _known_agent(resolved: Resolved, workdir: Path, name: str, file: RcFile) -> 
     if origin == BY_DEFAULT and command in ("", "claude"):
         enabled = {name: a.enabled for name, a in resolved.settings.adapters.items()}
         found = detect.auto(enabled, resolved.settings.agent_priority)
-        return _named(plan_for(_with_model(resolved, found.spec, file), workdir, found))
+        return _named(launch_for(_with_model(resolved, found.spec, file), workdir, found))
     try:
         spec = registry.get(name, workdir)
     except UsageError:
@@ -204,8 +204,8 @@ def _known_agent(resolved: Resolved, workdir: Path, name: str, file: RcFile) -> 
     if program is None:
         if command not in ("", "claude") and spec.name == "claude":
             resolved = with_warnings(resolved, [f"CLAUDE_CODE_CMD='{command}' is not one program; it is not used"])
-        return _named(plan_for(resolved, workdir, detect.explicit(spec.name, workdir)))
-    return _named(plan_for(resolved, workdir, detect.Installed(spec, program, detect.probe(spec, program)[1])))
+        return _named(launch_for(resolved, workdir, detect.explicit(spec.name, workdir)))
+    return _named(launch_for(resolved, workdir, detect.Installed(spec, program, detect.probe(spec, program)[1])))
 
 
 def _with_model(resolved: Resolved, spec: AgentSpec, file: RcFile) -> Resolved:
@@ -224,9 +224,9 @@ def _said(file: RcFile, key: str) -> str:
     return os.environ.get(key) or (said.value if said else "")
 
 
-def _named(plan: Plan) -> Plan:
-    why = f"no driver of its own: ralph's {plan.agent}"
-    return msgspec.structs.replace(plan, dialect=f"driver ({why})")
+def _named(launch: Launch) -> Launch:
+    why = f"no driver of its own: ralph's {launch.agent}"
+    return msgspec.structs.replace(launch, dialect=f"driver ({why})")
 
 
 def _shown(path: Path, workdir: Path) -> str:

@@ -15,15 +15,15 @@ from ralph.system.programs import which
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ralph.planning.launch import Plan
+    from ralph.planning.launch import Launch
 
 
-def row(plan: Plan) -> Row | None:
+def row(launch: Launch) -> Row | None:
     """The driver that a run would use, beside the agents that ralph knows."""
-    launcher = plan.launcher
+    launcher = launch.launcher
     if not isinstance(launcher, DriverLauncher):
         return None
-    tells = _tells(plan.transcript)
+    tells = _tells(launch.transcript)
     return Row(
         name=launcher.described.name,
         title=launcher.described.title,
@@ -31,7 +31,7 @@ def row(plan: Plan) -> Row | None:
         version=launcher.version(),
         works=True,
         prompt="driver",
-        transcript=plan.transcript,
+        transcript=launch.transcript,
         thinking="thinking" in tells,
         tools="tools" in tells,
         usage="usage" in tells,
@@ -45,14 +45,14 @@ def row(plan: Plan) -> Row | None:
     )
 
 
-def lines(workdir: Path, plan: Plan | None) -> list[str]:
+def lines(workdir: Path, launch: Launch | None) -> list[str]:
     """What there is to say about the drivers here. None of them is run for it but the one of the plan."""
     told = []
     used = None
-    if plan is not None and isinstance(plan.launcher, DriverLauncher):
-        used = plan.launcher.path
-        told.append(f"{plan.launcher.described.name} is this project's driver: {_seen(used, workdir)}")
-        told.append(f"  {describe(plan.launcher.described)}")
+    if launch is not None and isinstance(launch.launcher, DriverLauncher):
+        used = launch.launcher.path
+        told.append(f"{launch.launcher.described.name} is this project's driver: {_seen(used, workdir)}")
+        told.append(f"  {describe(launch.launcher.described)}")
     others = [path for path in here(workdir) if path != used and "driver_build_command" in _text(path)]
     if others:
         told.append(f"Other drivers here (--driver NAME): {', '.join(path.stem for path in others)}")

@@ -1,6 +1,6 @@
 """The provider convention: anything that speaks Claude's stream-json, and `.ralphex/config`."""
 
 from ralph.dialects.provider.config import layer
-from ralph.dialects.provider.launcher import executables, plan
+from ralph.dialects.provider.launcher import executables, launch
 
-__all__ = ["executables", "layer", "plan"]
+__all__ = ["executables", "launch", "layer"]

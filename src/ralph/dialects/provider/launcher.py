@@ -18,8 +18,8 @@ from ralph.dialects.provider.signals import RalphexReader
 from ralph.dialects.provider.transcript import ProviderAdapter, patterns_of
 from ralph.errors import UsageError
 from ralph.judging.signals import Markers
-from ralph.planning.launch import Plan
-from ralph.planning.launcher import Launch, Launcher, SessionMode
+from ralph.planning.launch import Launch
+from ralph.planning.launcher import CommandLine, Launcher, SessionMode
 from ralph.planning.prepare import with_warnings
 from ralph.system.programs import which
 
@@ -63,14 +63,14 @@ class ProviderLauncher(_Signals):
             ClaudePrompt.STDIN: "on stdin",
         }[settings.claude_prompt]
 
-    def launch(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> Launch:
+    def command_line(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> CommandLine:
         data = prompt.encode("utf-8", "surrogateescape")
         argv = [*self._base, *self._flags]
         mode = self._settings.claude_prompt
         if mode is ClaudePrompt.AUTO and (len(data) > LONG or "\0" in prompt):
             mode = ClaudePrompt.STDIN
         if mode is ClaudePrompt.STDIN:
-            return Launch([*argv, "--print"], data)
+            return CommandLine([*argv, "--print"], data)
         if prompt.startswith("-"):
             prompt = "\n" + prompt  # Claude's own -p is a switch: it would take this for a flag
         if "\0" in prompt:
@@ -80,7 +80,7 @@ class ProviderLauncher(_Signals):
                 f"the prompt is {len(data):,} bytes long, and an argument may have {MAX_ARGUMENT:,}: "
                 "set claude_prompt to stdin"
             )
-        return Launch([*argv, "-p", prompt], None)
+        return CommandLine([*argv, "-p", prompt], None)
 
     def adapter(self, prompt: str) -> TranscriptAdapter:
         inner = transcripts.create(self._transcript, prompt=prompt)
@@ -95,23 +95,23 @@ class ProviderLauncher(_Signals):
 class FollowedPlan(_Signals):
     """An agent that ralph knows, following a plan of that convention."""
 
-    def __init__(self, bare: Plan, follows: Path) -> None:
+    def __init__(self, bare: Launch, follows: Path) -> None:
         super().__init__(bare.settings, follows)
         self._bare = bare
         self.delivery = bare.delivery
         self.resumes = bare.session_mode is SessionMode.RESUME
 
-    def launch(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> Launch:
-        return self._bare.launch(prompt, prompt_file, session, resume=resume)
+    def command_line(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> CommandLine:
+        return self._bare.command_line(prompt, prompt_file, session, resume=resume)
 
 
-def follow(bare: Plan) -> Plan:
+def follow(bare: Launch) -> Launch:
     """The same run, ended by the signals that the plan's prompt speaks of."""
     path = planfile.locate(bare.resolved, bare.workdir)
     return msgspec.structs.replace(bare, launcher=FollowedPlan(bare, path), dialect=_said(bare.resolved))
 
 
-def plan(resolved: Resolved, workdir: Path) -> Plan:
+def launch(resolved: Resolved, workdir: Path) -> Launch:
     resolved = _without_unheard(resolved)
     settings = resolved.settings
     base = _command(resolved, workdir)
@@ -124,7 +124,7 @@ def plan(resolved: Resolved, workdir: Path) -> Plan:
     name, why = transcripts.select(settings.transcript, "claude")
     follows = planfile.locate(resolved, workdir) if planfile.is_followed(resolved) else None
     argv = [*base, *_arguments(resolved)]
-    return Plan(
+    return Launch(
         resolved,
         workdir,
         Path(base[0]).name,

@@ -18,8 +18,8 @@ from ralph.dialects.script.probe import HERE, REQUIRED, Place, assigned, bash, l
 from ralph.dialects.script.response import ResponseReader, Unseen
 from ralph.errors import UsageError, nearest
 from ralph.judging.signals import Markers
-from ralph.planning.launch import Plan
-from ralph.planning.launcher import Launch, Launcher
+from ralph.planning.launch import Launch
+from ralph.planning.launcher import CommandLine, Launcher
 from ralph.planning.prepare import with_warnings, without_flags
 from ralph.runners.process import Ended, EndKind
 from ralph.system import files
@@ -66,13 +66,13 @@ class ScriptLauncher(Launcher):
         runs = " ".join(answer.values.get(name, "") for name in ("AGENT_CLI", "AGENT_ARGS")).strip()
         self.delivery = f"as a file, to agent_invoke in {self._shown}, which runs {runs}"
 
-    def launch(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> Launch:
+    def command_line(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> CommandLine:
         place, folder = self._place, prompt_file.parent
         files = [str(folder), str(prompt_file), str(place.config or ""), str(self._script), self._script.stem]
         view = "filter" if self._view.transcript is None else "raw"
         log = folder.parent.parent / "session.log"
         argv = [bash(), str(HERE / "host.sh"), *files, view, str(place.root), place.home, place.mode, str(log)]
-        return Launch(argv, None, aside=True)
+        return CommandLine(argv, None, aside=True)
 
     def render(self, prompt: str) -> str:
         """Known names only, as `envsubst` would: any other `$WORD` is the author's own."""
@@ -123,7 +123,7 @@ class ScriptLauncher(Launcher):
         return [meta.notice(text)]
 
 
-def plan(resolved: Resolved, workdir: Path) -> Plan:
+def launch(resolved: Resolved, workdir: Path) -> Launch:
     """Looks at the script, so that nothing is run with one that cannot work."""
     script = _locate(resolved, workdir)
     root = script.parent.parent if script.parent.name == "agents" else script.parent
@@ -140,7 +140,7 @@ def plan(resolved: Resolved, workdir: Path) -> Plan:
     for variable in spec.unset_env if spec else ():
         environment.pop(variable, None)
     launcher = ScriptLauncher(place, script, answer, Markers.configured(resolved.settings.completion_promise), view)
-    return Plan(
+    return Launch(
         resolved,
         workdir,
         script.stem,

@@ -1,30 +1,31 @@
-"""The schema of Claude Code's stream-json, which other agents and wrappers speak as well.
-
-A subclass adds what is its own: types to `handlers`, subtypes in `on_system`, its way to say how a tool ended.
-"""
+"""Claude Code's stream-json format, which other agents and wrappers use as well."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ralph.transcripts import meta
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.classify import retry_after
-from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, UsageEvent
-from ralph.transcripts.json_lines import get_count, get_dict, get_float, get_int, get_list, get_str
+from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, TranscriptEvent, UsageEvent
+from ralph.transcripts.json_lines import JsonAdapter, get_count, get_dict, get_float, get_int, get_list, get_str
 from ralph.transcripts.meta import ErrorClass
-from ralph.transcripts.stream_json.errors import error_class, reset_time
-from ralph.transcripts.stream_json.tools import FAIL, OK, text_of
-from ralph.transcripts.stream_json.usual import QUIET_SUBTYPES, SYNTHETIC, Events, UsualLines
+from ralph.transcripts.stream_json.errors import Failure, error_class, read_error, reported_class, reset_time
+from ralph.transcripts.stream_json.stream import TOOL_USES, MessageStream
+from ralph.transcripts.stream_json.tools import ToolCalls, text_of
+from ralph.transcripts.stream_json.usage import RunUsage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["SYNTHETIC", "ClaudeLikeAdapter", "Events", "is_failure"]
+Events: TypeAlias = list[TranscriptEvent]
 
+#: The model that Claude Code names when it writes a message in the agent's place.
+_SYNTHETIC = "<synthetic>"
 _NO_CONTENT = "(no content)"
-_ASKING = frozenset({"AskUserQuestion", "ask_user_question"})
-_NOISE = frozenset(
+_ASKING_TOOLS = frozenset({"AskUserQuestion", "ask_user_question"})
+_IGNORED_TYPES = frozenset(
     {
         "control_request",
         "control_response",
@@ -38,38 +39,54 @@ _NOISE = frozenset(
         "tool_use_summary",
     }
 )
-_NOISE_PREFIXES = ("task_", "hook_")
-#: The CLI's own words in place of a tool's output.
-_REFUSED, _NOT_GRANTED = "Claude requested permissions to ", ", but you haven't granted it yet."
+_IGNORED_SUBTYPES = frozenset({"status", "thinking_tokens", "session_state_changed", "files_persisted"})
+_IGNORED_SUBTYPE_PREFIXES = ("task_", "hook_")
 
 
-class ClaudeLikeAdapter(UsualLines):
+class Speaker(StrEnum):
+    """Who wrote an assistant message."""
+
+    AGENT = "agent"
+    SUBAGENT = "subagent"
+    CLI = "cli"
+
+
+class ClaudeLikeAdapter(JsonAdapter):
+    """An agent's own adapter adds event types to `handlers` and overrides the public methods where it differs."""
+
     capabilities = Capabilities(
         supports_roles=True, supports_tool_events=True, supports_usage_events=True, supports_prompt_hiding=True
     )
 
-    def __init__(self, prompt: str | None = None) -> None:
+    def __init__(self, prompt: str | None = None, usage: RunUsage | None = None) -> None:
         super().__init__(prompt)
+        self.tools = ToolCalls()
+        self.usage = usage or RunUsage()
+        self.stream = MessageStream(self.tools, self.usage)
+        self.session: str | None = None
+        self.model: str | None = None
+        #: whether the run's result has come
         self.ended = False
-        self._said_by_cli = ""
-        self._not_granted = ""
+        #: the last error or retry that the CLI reported, until the agent makes progress again
+        self.last_error: Failure | None = None
         self._resets_at: float | None = None
         self.handlers: dict[str, Callable[[dict[str, Any]], Events]] = {
+            "system": self._system,
             "assistant": self.on_assistant,
             "user": self.on_user,
-            "stream_event": self._stream_event,
-            "content_block_delta": self._bare_event,
-            "system": self._system,
             "result": self.on_result,
-            "rate_limit_event": self._rate_limit,
             "error": self._error,
-            "message": lambda value: self.on_assistant({"message": value}),
-            "message_start": self._bare_event,
-            "content_block_start": self._bare_event,
-            "content_block_stop": self._bare_event,
-            "message_delta": self._bare_event,
-            "message_stop": self._message_stop,
+            "rate_limit_event": self._rate_limit,
             "auth_status": self._auth_status,
+            "message": lambda value: self.on_assistant({"message": value}),
+            "stream_event": self._stream_event,
+            # The provider's events without the envelope of `stream_event`, as some wrappers print them.
+            "message_start": self.on_event,
+            "content_block_start": self.on_event,
+            "content_block_delta": self.on_event,
+            "content_block_stop": self.on_event,
+            "message_delta": self.on_event,
+            "message_stop": self._message_stop,
         }
 
     # -- lines
@@ -80,26 +97,24 @@ class ClaudeLikeAdapter(UsualLines):
             return False
         if "session_id" in value or "uuid" in value:
             return True
-        return (self.certain or not self.spoken) and (kind in self.handlers or kind in _NOISE)
+        return (self.certain or not self.spoken) and (kind in self.handlers or kind in _IGNORED_TYPES)
 
     def on_object(self, value: dict[str, Any]) -> Events:
-        kind = value.get("type")
-        handler = self.handlers.get(kind, self._other) if type(kind) is str else self._other
-        if self.session is not None:
-            return handler(value)
         self.structured = True
-        self.session = get_str(value, "session_id")
-        started: Events = [meta.session(self.session, get_str(value, "model"))] if self.session else []
-        return started + handler(value)
+        kind = value.get("type")
+        handler = self.handlers.get(kind, self._other) if isinstance(kind, str) else self._other
+        if self.session is None and (session := get_str(value, "session_id")):
+            self.session = session
+            return [meta.session(session, get_str(value, "model")), *handler(value)]
+        return handler(value)
 
     def _other(self, value: dict[str, Any]) -> Events:
-        kind = value.get("type")
-        return [] if isinstance(kind, str) and kind in _NOISE else [meta.unknown(value)]
+        return [] if get_str(value, "type") in _IGNORED_TYPES else [meta.unknown(value)]
 
     def flush(self) -> Events:
         events = super().flush() + self.stream.close()
         if self.structured and not self.ended:
-            message, kind = self.trouble or ("", ErrorClass.FAILED)
+            message, kind = self.last_error or Failure("")
             end = "the output ends without a result"
             events.append(meta.error(f"{end}, after: {message}" if message else end, kind))
         return events
@@ -108,128 +123,102 @@ class ClaudeLikeAdapter(UsualLines):
 
     def on_assistant(self, value: dict[str, Any]) -> Events:
         message = value.get("message")
-        if type(message) is not dict:
+        if not isinstance(message, dict):
             return [meta.unknown(value)]
-        content = message.get("content")
-        if type(content) is not list:
-            content = [{"type": "text", "text": content}] if isinstance(content, str) else []
-        model = message.get("model")
-        synthetic = model == SYNTHETIC or value.get("is_api_error_message") is True
-        nested = value.get("parent_tool_use_id") is not None
-        if not synthetic:
-            self.trouble = None
+        speaker = _speaker(value, message)
+        if speaker is not Speaker.CLI:
+            self.last_error = None
             self.usage.message(message)
-            if not nested and type(model) is str:
-                self.model = model
-        events: Events = []
-        for block in content:
-            kind = block.get("type") if type(block) is dict else None
-            if kind == "text":
-                text = block.get("text")
-                if type(text) is str and text:
-                    events += self.words(text, value, synthetic=synthetic, nested=nested)
-            elif kind == "thinking":
-                thought = block.get("thinking")
-                if type(thought) is str and thought:
-                    events += [Text(Tag.THINK, thought)] if nested else self.stream.thoughts.full(thought)
-            elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
-                if not nested:
-                    events += self.stream.close()
-                events += self.tools.start(block)
-            elif isinstance(kind, str) and kind.endswith("tool_result"):
-                events += self._tool_result(block, value)
-            elif kind != "redacted_thinking":
-                events.append(meta.unknown(block))
-        return events
+            if speaker is Speaker.AGENT:
+                self.model = get_str(message, "model") or self.model
+        content = message.get("content")
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        return [event for block in blocks for event in self._block(block, value, speaker)]
 
-    def words(self, text: str, value: dict[str, Any], *, synthetic: bool, nested: bool) -> Events:
-        if synthetic:
-            self._said_by_cli = text
-            kind = _reported_class(text, value, get_str(value, "error"))
-            self.trouble = (text, kind)
-            return [
-                *self.stream.close(),
-                Text(Tag.SYS, text),
-                *self._limit_end(text, kind, get_str(value, "timestamp")),
-            ]
-        if nested or text == _NO_CONTENT:
+    def _block(self, block: Any, value: dict[str, Any], speaker: Speaker) -> Events:
+        kind = block.get("type") if isinstance(block, dict) else None
+        if kind == "text":
+            text = get_str(block, "text")
+            return self.words(text, value, speaker) if text else []
+        if kind == "thinking":
+            thought = get_str(block, "thinking") or ""
+            if speaker is Speaker.SUBAGENT:
+                return [Text(Tag.THINK, thought)] if thought else []
+            return self.stream.thoughts.full(thought) if thought else []
+        if kind in TOOL_USES:
+            before = [] if speaker is Speaker.SUBAGENT else self.stream.close()
+            return before + self.tools.start_block(block)
+        if isinstance(kind, str) and kind.endswith("tool_result"):
+            return self._tool_result(block, value)
+        return [] if kind == "redacted_thinking" else [meta.unknown(block)]
+
+    def words(self, text: str, value: dict[str, Any], speaker: Speaker) -> Events:
+        """The events of a text block. `value` is the whole line."""
+        if speaker is Speaker.CLI:
+            kind = reported_class(text, value, get_str(value, "error"))
+            self.last_error = Failure(text, kind)
+            limit = self.limit_events(text, kind, get_str(value, "timestamp"))
+            return [*self.stream.close(), Text(Tag.SYS, text), *limit]
+        if speaker is Speaker.SUBAGENT or text == _NO_CONTENT:
             return [Text(Tag.SYS, text)]
         return self.stream.words.full(text)
-
-    def is_plain(self, text: str) -> bool:
-        return text != _NO_CONTENT
 
     def on_user(self, value: dict[str, Any]) -> Events:
         content = get_dict(value, "message").get("content", value.get("content"))
         nested = value.get("parent_tool_use_id") is not None
-        blocks = content if type(content) is list else [{"type": "text", "text": content}]
+        blocks = content if isinstance(content, list) else [content]
         events: Events = []
         for block in blocks:
-            kind = block.get("type") if type(block) is dict else None
-            if type(kind) is str and kind.endswith("tool_result"):
+            if isinstance(block, dict) and (get_str(block, "type") or "").endswith("tool_result"):
                 events += self._tool_result(block, value, alone=len(blocks) == 1)
-            else:
-                events += self.told(text_of(block), nested=nested)
+            elif text := text_of(block):
+                cli = nested or text.startswith("[Request interrupted")
+                events += [*self.stream.close(), Text(Tag.SYS if cli else Tag.PROMPT, text)]
         return events
 
-    def told(self, text: str, *, nested: bool) -> Events:
-        """What anybody but the agent says to it begins a new message; an interruption is the CLI's word."""
-        if not text:
-            return []
-        tag = Tag.SYS if nested or text.startswith("[Request interrupted") else Tag.PROMPT
-        return [*self.stream.close(), Text(tag, text)]
-
     def _tool_result(self, block: dict[str, Any], value: dict[str, Any], *, alone: bool = True) -> Events:
-        text = text_of(block.get("content"))
+        # `tool_use_result` belongs to the line, so it describes a result only if there is no other one.
         details = get_dict(value, "tool_use_result") if alone else {}
         failed = bool(block.get("is_error")) or details.get("interrupted") is True
-        status, text = self.tool_status(text, failed=failed)
-        duration = get_count(details, "durationMs", "totalDurationMs", "duration_ms") if details else None
+        status, text = self.tool_status(text_of(block.get("content")), failed=failed)
+        duration = get_count(details, "durationMs", "totalDurationMs", "duration_ms")
         return self.tools.end(get_str(block, "tool_use_id", "id"), text, status, duration)
 
     def tool_status(self, text: str, *, failed: bool) -> tuple[ToolStatus, str]:
-        """How a call ended, and its output. Success is told by the absence of `is_error`."""
-        if failed and text.startswith(_REFUSED) and text.endswith(_NOT_GRANTED):
-            self._not_granted = text
-        return (FAIL if failed else OK), text
+        """How a call ended, and its output. `failed` is what the CLI reports."""
+        return (ToolStatus.FAIL if failed else ToolStatus.OK), text
 
-    # -- fragments
+    # -- streaming events
 
     def _stream_event(self, value: dict[str, Any]) -> Events:
         if value.get("parent_tool_use_id") is not None:
-            return []  # a subagent's fragments: its whole messages follow
+            return []  # a subagent's fragments; its whole messages follow
         event = value.get("event")
-        if type(event) is not dict:
-            return [meta.unknown(value)]
-        if event.get("type") != "content_block_delta":
-            return self._bare_event(event)
-        self.trouble = None
-        return self.stream.delta(event)
+        return self.on_event(event) if isinstance(event, dict) else [meta.unknown(value)]
 
-    def _bare_event(self, value: dict[str, Any]) -> Events:
-        if value.get("type") == "error":
-            message, kind = _error_of(value)
-            return [meta.error(message, kind, fatal=False)]  # the CLI will try again, or say that it gives up
-        events = self.stream.feed(value)
-        if events:
-            self.trouble = None
+    def on_event(self, event: dict[str, Any]) -> Events:
+        kind = event.get("type")
+        if kind == "error":
+            return [meta.error(*read_error(event), fatal=False)]  # the CLI retries, or reports that it gives up
+        events = self.stream.feed(event)
+        if events or kind == "content_block_delta":
+            self.last_error = None
         return events
 
     def _message_stop(self, value: dict[str, Any]) -> Events:
-        """The end of a bare stream; some wrappers put the whole message into it."""
+        """The end of a bare stream. Some wrappers add the whole message to it."""
         events = self.stream.feed(value)
         if isinstance(value.get("message"), dict):
             events += self.on_assistant(value)
         self.ended = True
         return events + self.stream.close()
 
-    # -- the CLI's own words
+    # -- the CLI's own messages
 
     def _system(self, value: dict[str, Any]) -> Events:
-        subtype = value.get("subtype")
-        if not isinstance(subtype, str):
-            return self.on_system(value, "")
-        return [] if subtype in QUIET_SUBTYPES else self.on_system(value, subtype)
+        subtype = get_str(value, "subtype") or ""
+        ignored = subtype in _IGNORED_SUBTYPES or subtype.startswith(_IGNORED_SUBTYPE_PREFIXES)
+        return [] if ignored else self.on_system(value, subtype)
 
     def on_system(self, value: dict[str, Any], subtype: str) -> Events:
         match subtype:
@@ -247,15 +236,13 @@ class ClaudeLikeAdapter(UsualLines):
                 return [meta.error(message, ErrorClass.PERMISSION_DENIED, fatal=False)]
             case "compact_boundary":
                 return [Text(Tag.SYS, "the conversation was compacted")]
-            case _ if subtype.startswith(_NOISE_PREFIXES):
-                return []
         return [meta.unknown(value)]
 
     def _api_retry(self, value: dict[str, Any]) -> Events:
         name, status = get_str(value, "error"), get_int(value, "error_status")
         message = " ".join(str(part) for part in (status, name) if part is not None) or "the request failed"
         kind = error_class("", name, status)
-        self.trouble = (message, kind)
+        self.last_error = Failure(message, kind)
         attempt, delay = get_count(value, "attempt"), get_count(value, "retry_delay_ms")
         return [meta.retry(message, kind, attempt=attempt, delay_ms=delay)]
 
@@ -263,11 +250,12 @@ class ClaudeLikeAdapter(UsualLines):
         info = get_dict(value, "rate_limit_info")
         self._resets_at = get_float(info, "resetsAt", "resets_at", "reset")
         if (get_str(info, "status") or "allowed").startswith("allowed"):
-            return []  # said with every turn; it matters only if the limit is hit
-        self.trouble = ("the limit is reached", ErrorClass.RATE_LIMITED)
+            return []  # sent with every turn; it matters only once the limit is hit
+        self.last_error = Failure("the limit is reached", ErrorClass.RATE_LIMITED)
         return [meta.rate_limit(self._resets_at, get_str(info, "rateLimitType"))]
 
-    def _limit_end(self, message: str, kind: ErrorClass, timestamp: str | None) -> Events:
+    def limit_events(self, message: str, kind: ErrorClass, timestamp: str | None = None) -> Events:
+        """When the rate limit that a message reports ends, if that is known."""
         if kind is not ErrorClass.RATE_LIMITED:
             return []
         end = reset_time(message, timestamp) or self._resets_at
@@ -275,105 +263,93 @@ class ClaudeLikeAdapter(UsualLines):
         return [meta.rate_limit(end, message, retry_after=wait)] if end or wait else []
 
     def _auth_status(self, value: dict[str, Any]) -> Events:
-        problem = get_str(value, "error")
-        return [meta.error(problem, ErrorClass.AUTH)] if problem else []
+        message = get_str(value, "error")
+        return [meta.error(message, ErrorClass.AUTH)] if message else []
 
     def _error(self, value: dict[str, Any]) -> Events:
-        message, kind = _error_of(value)
-        self.trouble = (message, kind)
-        return [*self.stream.close(), meta.error(message, kind), *self._limit_end(message, kind, None)]
+        self.last_error = error = read_error(value)
+        return [*self.stream.close(), meta.error(*error), *self.limit_events(*error)]
 
-    # -- the last word
+    # -- the result
 
     def on_result(self, value: dict[str, Any]) -> Events:
         events = self.stream.close()
         self.ended = True
-        said = self.stream.words.said
         result = value.get("result")
         text = result if isinstance(result, str) else get_str(result, "output", "text", "result") or ""
-        new = bool(text) and not said.repeats(text)
+        if self.stream.words.said.repeats(text):
+            text = ""
         failed = is_failure(value)
-        if new and failed:
-            if text != self._said_by_cli:
-                events.append(Text(Tag.SYS, text))
-        elif new:
-            tag = Tag.SYS if text == _NO_CONTENT else Tag.AI
-            if tag is Tag.AI:
-                said.add(text)
-            events.append(Text(tag, text))
+        reported = self.last_error.message if self.last_error else ""
+        if text and failed and text != reported:
+            events.append(Text(Tag.SYS, text))
+        elif text and not failed:
+            events += self._final_words(text)
         usage = self.usage.result(value, self.model or self.stream.model)
         if usage is not None:
             events.append(UsageEvent(usage))
         if not failed:
-            return events + self._good_result(value)
-        reason, kind = self.failure(value, text if new else "")
-        if text != self._said_by_cli:
-            events += self._limit_end(reason, kind, get_str(value, "timestamp"))
-        return [*events, _result(value, ok=False, reason=reason, kind=kind)]
+            return [*events, self.success(value)]
+        reason, kind = self.failure(value, text)
+        if reason != reported:
+            events += self.limit_events(reason, kind, get_str(value, "timestamp"))
+        return [*events, result_meta(value, reason, kind)]
 
-    def _good_result(self, value: dict[str, Any]) -> Events:
+    def _final_words(self, text: str) -> Events:
+        """Words that only the result has."""
+        if text == _NO_CONTENT:
+            return [Text(Tag.SYS, text)]
+        self.stream.words.said.add(text)
+        return [Text(Tag.AI, text)]
+
+    def success(self, value: dict[str, Any]) -> Meta:
+        """The outcome of a result that is not reported as a failure."""
         denials = [
-            d if isinstance(d, str) else get_str(d, "tool_name") or "a tool"
-            for d in get_list(value, "permission_denials")
+            denial if isinstance(denial, str) else get_str(denial, "tool_name") or "a tool"
+            for denial in get_list(value, "permission_denials")
         ]
-        if not denials and self._not_granted and "permission_denials" not in value:  # 1.0.60 does not list them
-            return [_result(value, ok=False, reason=self._not_granted, kind=ErrorClass.PERMISSION_DENIED)]
         if not denials:
-            return [_result(value, ok=True)]
-        names = ", ".join(dict.fromkeys(denials))
-        if all(name in _ASKING for name in denials):
-            return [_result(value, ok=False, reason="the agent asked a question", kind=ErrorClass.QUESTION)]
-        return [_result(value, ok=False, reason=f"refused: {names}", kind=ErrorClass.PERMISSION_DENIED)]
+            return result_meta(value)
+        if _ASKING_TOOLS.issuperset(denials):
+            return result_meta(value, "the agent asked a question", ErrorClass.QUESTION)
+        return result_meta(value, f"refused: {', '.join(dict.fromkeys(denials))}", ErrorClass.PERMISSION_DENIED)
 
-    def failure(self, value: dict[str, Any], text: str) -> tuple[str, ErrorClass]:
-        """Why a failed run failed: what the CLI says (`text` is not the agent's), or what it said before."""
+    def failure(self, value: dict[str, Any], text: str) -> Failure:
+        """Why a run failed, from its result or from the last error before that. `text` is the CLI's, if not empty."""
         if "max_turns" in (get_str(value, "subtype") or ""):
-            told = next((e for e in get_list(value, "errors") if isinstance(e, str)), "")
-            return told or "the maximum number of turns was reached", ErrorClass.FAILED
-        errors = [text_of(e) or get_str(e, "message") or "" for e in get_list(value, "errors")]
-        message, kind = _error_of(value) if value.get("error") else ("", ErrorClass.FAILED)
-        message = text or message or "\n".join(e for e in errors if e)
+            reason = next((e for e in get_list(value, "errors") if isinstance(e, str)), "")
+            return Failure(reason or "the maximum number of turns was reached")
+        errors = [text_of(error) or get_str(error, "message") or "" for error in get_list(value, "errors")]
+        message, kind = read_error(value) if value.get("error") else Failure("")
+        message = text or message or "\n".join(error for error in errors if error)
         if message:
-            told = _reported_class(message, value, get_str(value, "api_error_type"))
-            kind = told if told is not ErrorClass.FAILED else kind
-        if self.trouble is not None and (kind is ErrorClass.FAILED or not message):
-            before, kind = self.trouble
-            message = message or before
-        return message or get_str(value, "subtype") or "the run failed", kind
+            reported = reported_class(message, value, get_str(value, "api_error_type"))
+            kind = reported if reported is not ErrorClass.FAILED else kind
+        if self.last_error is not None and (kind is ErrorClass.FAILED or not message):
+            message, kind = message or self.last_error.message, self.last_error.error_class
+        return Failure(message or get_str(value, "subtype") or "the run failed", kind)
 
 
 def is_failure(value: dict[str, Any]) -> bool:
-    """Older releases say `is_error: false` beside an error subtype, and `success` beside `is_error: true`."""
+    """Whether a result is a failure. Some releases set `is_error`, others only `subtype`, and they may contradict."""
     subtype = get_str(value, "subtype") or ""
     aborted = (get_str(value, "terminal_reason") or "").startswith("aborted")
     return bool(value.get("is_error")) or subtype.startswith("error") or bool(value.get("error")) or aborted
 
 
-def _reported_class(message: str, value: dict[str, Any], name: str | None) -> ErrorClass:
-    """By what newer releases put beside an error's text, and by the text."""
-    if get_str(value, "api_error") == "connection_failed":
-        return ErrorClass.FAILED  # they call that a server's error, too, but no server answered
-    if (ended := get_str(value, "terminal_reason")) in ("prompt_too_long", "blocking_limit"):
-        name = ended
-    return error_class(message, name, get_int(value, "api_error_status"))
-
-
-def _error_of(value: dict[str, Any]) -> tuple[str, ErrorClass]:
-    """An `error` that is a string, or an object as the provider's API has it."""
-    inner = value.get("error")
-    if isinstance(inner, str) and inner:
-        return inner, error_class(inner, inner)
-    name = get_str(inner, "type", "code")
-    message = get_str(inner, "message") or get_str(value, "message") or name or "the agent reported an error"
-    return message, error_class(message, name, get_int(inner, "status", "code"))
-
-
-def _result(value: dict[str, Any], *, ok: bool, reason: str | None = None, kind: ErrorClass | None = None) -> Meta:
+def result_meta(value: dict[str, Any], reason: str | None = None, kind: ErrorClass | None = None) -> Meta:
+    """The `meta` event of a result: a good one, unless it has an error class."""
     return meta.result(
-        ok=ok,
+        ok=kind is None,
         reason=reason,
         error_class=kind,
         subtype=get_str(value, "subtype"),
         duration_ms=get_count(value, "duration_ms"),
         num_turns=get_count(value, "num_turns"),
     )
+
+
+def _speaker(value: dict[str, Any], message: dict[str, Any]) -> Speaker:
+    if message.get("model") == _SYNTHETIC or value.get("is_api_error_message") is True:
+        return Speaker.CLI
+    return Speaker.AGENT if value.get("parent_tool_use_id") is None else Speaker.SUBAGENT

@@ -1,12 +1,14 @@
-"""What Claude Code and those who share its schema say about errors: names, texts, limits with their end."""
+"""The errors of Claude Code and of agents that share its format: their names, messages, and when limits reset."""
 
 from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ralph.transcripts.classify import classify
+from ralph.transcripts.json_lines import get_int, get_str
 from ralph.transcripts.meta import ErrorClass
 
 _NAMES = {
@@ -35,33 +37,57 @@ _CLOCK = re.compile(
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
+class Failure(NamedTuple):
+    message: str
+    error_class: ErrorClass = ErrorClass.FAILED
+
+
 def error_class(message: str, name: str | None = None, status: int | None = None) -> ErrorClass:
-    """By the error's name where that is certain, by its status and words otherwise."""
+    """The class by the error's name where that is unambiguous, otherwise by its status and message."""
     named = _NAMES.get(name or "")
     if named in (ErrorClass.AUTH, ErrorClass.QUOTA, ErrorClass.CONTEXT_EXCEEDED):
         return named
-    if _CREDIT.search(message):  # comes with status 400
+    if _CREDIT.search(message):  # its status is 400
         return ErrorClass.QUOTA
     if status not in (401, 403) and _RESETS.search(message):
-        return ErrorClass.RATE_LIMITED  # a subscription's limit: it ends by itself
-    told = classify(message, status)
-    return named if told is ErrorClass.FAILED and named is not None and status is None else told
+        return ErrorClass.RATE_LIMITED  # a subscription's limit, which resets by itself
+    found = classify(message, status)
+    return named if found is ErrorClass.FAILED and named is not None and status is None else found
+
+
+def read_error(value: dict[str, Any]) -> Failure:
+    """The `error` of an object: a string, or an object like those of the provider's API."""
+    error = value.get("error")
+    if isinstance(error, str) and error:
+        return Failure(error, error_class(error, error))
+    name = get_str(error, "type", "code")
+    message = get_str(error, "message") or get_str(value, "message") or name or "the agent reported an error"
+    return Failure(message, error_class(message, name, get_int(error, "status", "code")))
+
+
+def reported_class(message: str, value: dict[str, Any], name: str | None) -> ErrorClass:
+    """The class of a message, from its text and from the fields that newer releases add beside it."""
+    if get_str(value, "api_error") == "connection_failed":
+        return ErrorClass.FAILED  # its name is `server_error`, but no server answered
+    if (reason := get_str(value, "terminal_reason")) in ("prompt_too_long", "blocking_limit"):
+        name = reason
+    return error_class(message, name, get_int(value, "api_error_status"))
 
 
 def reset_time(message: str, timestamp: str | None) -> float | None:
-    """When a limit ends, in seconds since the epoch; a time of day needs to know when it was said."""
+    """When a limit resets, in seconds since the epoch. A time of day is only usable with the message's timestamp."""
     if found := _EPOCH.search(message):
         return float(found.group(1))
     found = _CLOCK.search(message)
     if found is None or timestamp is None:
         return None
     try:
-        said = datetime.fromisoformat(timestamp).astimezone(ZoneInfo(found["zone"]))
+        sent = datetime.fromisoformat(timestamp).astimezone(ZoneInfo(found["zone"]))
         hour = int(found["hour"]) % 12 + (12 if found["half"].lower() == "pm" else 0)
-        end = said.replace(hour=hour, minute=int(found["minute"] or 0), second=0, microsecond=0)
+        end = sent.replace(hour=hour, minute=int(found["minute"] or 0), second=0, microsecond=0)
         if found["month"]:
             end = end.replace(month=_MONTHS.index(found["month"].lower()) + 1, day=int(found["day"]))
-            return (end if end >= said else end.replace(year=end.year + 1)).timestamp()
+            return (end if end >= sent else end.replace(year=end.year + 1)).timestamp()
     except (ValueError, OverflowError, ZoneInfoNotFoundError, OSError):
         return None
-    return (end if end >= said else end + timedelta(days=1)).timestamp()
+    return (end if end >= sent else end + timedelta(days=1)).timestamp()

@@ -1,4 +1,4 @@
-"""The provider's streaming events: fragments of words, thoughts and tool calls, and the counts of a message."""
+"""The provider's streaming events: fragments of text, thinking and tool calls, and the token counts of a message."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ralph.transcripts.events import TranscriptEvent
     from ralph.transcripts.stream_json.tools import ToolCalls
     from ralph.transcripts.stream_json.usage import RunUsage
+
+TOOL_USES = ("tool_use", "server_tool_use", "mcp_tool_use")
 
 
 class MessageStream:
@@ -31,102 +33,76 @@ class MessageStream:
     def feed(self, event: dict[str, Any]) -> list[TranscriptEvent]:
         match event.get("type"):
             case "content_block_delta":
-                return self.delta(event)
+                return self._delta(event)
             case "content_block_start":
-                return self.start_block(get_dict(event, "content_block"))
+                return self._start_block(get_dict(event, "content_block"))
             case "content_block_stop" | "message_stop":
-                return self.end_block()
+                return self.close() + self._tool_call()
             case "message_start":
-                return self.start_message(get_dict(event, "message"))
+                return self._start_message(get_dict(event, "message"))
             case "message_delta":
-                return self.count(get_dict(event, "usage"))
+                self._usage.delta(get_dict(event, "usage"))
+                return []
             case "ping":
                 return []
         return [meta.unknown(event)]
 
-    def start_message(self, message: dict[str, Any]) -> list[TranscriptEvent]:
-        self.model = get_str(message, "model") or self.model
-        self._usage.message(message)
-        return self.restart()
-
-    def restart(self) -> list[TranscriptEvent]:
-        """A new message begins."""
-        events = self.thoughts.restart()
-        return events + self.words.restart() if events else self.words.restart()
-
-    def count(self, usage: dict[str, Any]) -> list[TranscriptEvent]:
-        if usage:
-            self._usage.delta(usage)
-        return []
-
-    def end_block(self) -> list[TranscriptEvent]:
-        """Of a block, or of the whole message."""
-        events = self.close() if self.words.parts or self.thoughts.parts else []
-        return events if self._tool is None else events + self._tool_call()
-
-    def close(self) -> list[TranscriptEvent]:
-        """What came in fragments is over."""
-        events = self.thoughts.stop() if self.thoughts.parts else []
-        if self.words.parts:
-            events += self.words.stop()
-        return events
-
-    def delta(self, event: dict[str, Any]) -> list[TranscriptEvent]:
-        """A fragment: nearly all events of a stream are one."""
-        delta = event.get("delta")
-        if type(delta) is not dict:
-            return [meta.unknown(event)]
-        kind = delta.get("type")
-        if kind == "text_delta" or (kind is None and "text" in delta):
-            return self.text(get_str(delta, "text") or "")
-        if kind == "thinking_delta":
-            return self.thought(get_str(delta, "thinking") or "")
-        if kind == "input_json_delta":
-            return self.input(get_str(delta, "partial_json") or "")
-        return [] if kind in ("signature_delta", "citations_delta") else [meta.unknown(delta)]
-
     def text(self, fragment: str) -> list[TranscriptEvent]:
-        if self.thoughts.parts:
-            return self.thoughts.stop() + self.words.fragment(fragment)
-        return self.words.fragment(fragment)
+        return self.thoughts.stop() + self.words.fragment(fragment)
 
     def thought(self, fragment: str) -> list[TranscriptEvent]:
-        if self.words.parts:
-            return self.words.stop() + self.thoughts.fragment(fragment)
-        return self.thoughts.fragment(fragment)
+        return self.words.stop() + self.thoughts.fragment(fragment)
 
-    def input(self, fragment: str) -> list[TranscriptEvent]:
-        """Of a call, as JSON."""
-        if self._tool is not None and self._input_size <= deltas.MAX_HELD:  # else it ends as no JSON
-            self._input.append(fragment)
-            self._input_size += len(fragment)
-        return []
+    def close(self) -> list[TranscriptEvent]:
+        """End the text or thinking block that is being streamed."""
+        return self.thoughts.stop() + self.words.stop()
 
-    def start_block(self, block: dict[str, Any]) -> list[TranscriptEvent]:
-        events = self.close() if self.words.parts or self.thoughts.parts else []
+    def _start_message(self, message: dict[str, Any]) -> list[TranscriptEvent]:
+        self.model = get_str(message, "model") or self.model
+        self._usage.message(message)
+        return self.thoughts.restart() + self.words.restart()
+
+    def _delta(self, event: dict[str, Any]) -> list[TranscriptEvent]:
+        delta = event.get("delta")
+        if not isinstance(delta, dict):
+            return [meta.unknown(event)]
+        match delta.get("type") or ("text_delta" if "text" in delta else None):
+            case "text_delta":
+                return self.text(get_str(delta, "text") or "")
+            case "thinking_delta":
+                return self.thought(get_str(delta, "thinking") or "")
+            case "input_json_delta":
+                self._add_input(get_str(delta, "partial_json") or "")
+                return []
+            case "signature_delta" | "citations_delta":
+                return []
+        return [meta.unknown(delta)]
+
+    def _start_block(self, block: dict[str, Any]) -> list[TranscriptEvent]:
+        events = self.close()
         kind = block.get("type")
         if kind == "text":
-            first = get_str(block, "text")
-            return events + self.words.fragment(first) if first else events
+            return events + self.words.fragment(get_str(block, "text") or "")
         if kind == "thinking":
-            first = get_str(block, "thinking")
-            return events + self.thoughts.fragment(first) if first else events
-        if kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
+            return events + self.thoughts.fragment(get_str(block, "thinking") or "")
+        if kind in TOOL_USES:
             self._tool, self._input, self._input_size = block, [], 0
         return events
 
+    def _add_input(self, fragment: str) -> None:
+        if self._tool is not None and self._input_size <= deltas.MAX_HELD:  # an oversized input is left incomplete
+            self._input.append(fragment)
+            self._input_size += len(fragment)
+
     def _tool_call(self) -> list[TranscriptEvent]:
-        """A call whose full copy has not come: its input was streamed as JSON."""
+        """The call whose input was streamed as JSON. Nothing if its full copy has already come."""
         block, self._tool = self._tool, None
         if block is None:
             return []
-        try:
-            given = decode_json("".join(self._input)) if any(self._input) else block.get("input")
-        except (ValueError, RecursionError):
-            given = None
-        call, name = block.get("id"), block.get("name")
-        if type(call) is not str or type(name) is not str:
-            return self._tools.start({**block, "input": given})
-        events: list[TranscriptEvent] = []
-        self._tools.start_call(call, name, given if isinstance(given, dict) else None, events)
-        return events
+        arguments = block.get("input")
+        if streamed := "".join(self._input):
+            try:
+                arguments = decode_json(streamed)
+            except (ValueError, RecursionError):
+                arguments = None
+        return self._tools.start(get_str(block, "id"), get_str(block, "name"), arguments)
