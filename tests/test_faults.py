@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -66,6 +67,20 @@ def test_a_hang_is_a_row() -> None:
     row = made("""at.run(at.agent("time.sleep(97)")).ended(0.5)""")
     assert row.good is False
     assert row.seen.startswith("hang: ")
+
+
+@pytest.mark.parametrize("name", ["SIGINT of ralph", "SIGHUP of ralph"])
+def test_a_fault_sends_signals_even_if_the_suite_ignores_them(name: str) -> None:
+    """As in a background job or under nohup."""
+
+    def ignore() -> None:
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_IGN)
+
+    command = [sys.executable, "-m", "faults.one", name, "short"]
+    done = subprocess.run(command, capture_output=True, timeout=100, check=True, preexec_fn=ignore)
+    row = msgspec.json.decode(done.stdout, type=Row)
+    assert row.good is True, row.seen
 
 
 @pytest.mark.parametrize(
