@@ -51,7 +51,7 @@ def _since(started: float) -> float:
 def restore_default_signals() -> None:
     """In a background job SIGINT is ignored, under nohup SIGHUP is, and ralph would inherit that and obey neither.
 
-    Only this process and its children change: the suite itself goes on ignoring what it was told to ignore.
+    Only this process and its children change: the suite itself keeps ignoring what it ignored.
     """
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         if signal.getsignal(number) is signal.SIG_IGN:
