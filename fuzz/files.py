@@ -15,7 +15,7 @@ from fuzz.checks import require
 from ralph.agents import specfile
 from ralph.config import layers
 from ralph.config.durations import format_duration, parse_duration, write_duration
-from ralph.dialects import found
+from ralph.dialects import modules
 from ralph.dialects.driver import ralphrc
 from ralph.dialects.found import Dialect, Found
 from ralph.errors import UsageError
@@ -111,7 +111,7 @@ def ini_file(data: bytes) -> None:
 
 def _by_dialect(dialect: Dialect, path: Path) -> Resolved:
     workdir = _isolated()
-    layer = found.module(dialect).layer(Found(dialect, path, "it is there"), workdir)
+    layer = modules.module(dialect).layer(Found(dialect, path, "it is there"), workdir, {})
     return layers.resolve(workdir, {}, environ={}, dialect=layer)
 
 

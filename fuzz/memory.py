@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from fuzz.checks import require
 from fuzz.renewed import New, renewed
 from ralph.agents.codex import held as codex_held
-from ralph.agents.codex import text as codex_text
 from ralph.agents.kimi import text as kimi_text
 from ralph.judging.observe import Observation
 from ralph.judging.signals import Markers
@@ -38,7 +37,6 @@ _LIMITS = (
     (repeats, "_KEPT", _LOWERED),
     (recent, "KEPT", _FEW_ENTRIES),
     (claude_usage, "_MOST_MESSAGES", _FEW_ENTRIES),
-    (codex_text, "MOST_WORDS", _FEW_ENTRIES),
     (codex_held, "MOST_HELD", _LOWERED),
     (render, "_OPEN_TOOLS", _FEW_ENTRIES),
 )

@@ -1,4 +1,4 @@
-"""What the documents say is true."""
+"""The documentation is correct: its links, its examples and its generated pages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "examples").glob("*/README.md")),
+]
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 
 
-def test_the_reference_is_what_the_program_says() -> None:
+def test_the_generated_reference_is_up_to_date() -> None:
     checked = subprocess.run(
         [sys.executable, ROOT / "tools" / "reference.py", "--check"], capture_output=True, text=True, check=False
     )
@@ -28,25 +32,25 @@ def test_the_reference_is_what_the_program_says() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_a_target(page: Path) -> None:
     for target in LINK.findall(page.read_text()):
         assert (page.parent / target).exists(), target
 
 
-def test_the_readme_names_every_agent() -> None:
+def test_the_readme_lists_every_agent() -> None:
     table = (ROOT / "README.md").read_text()
     for spec in registry.all_specs():
         assert re.search(rf"\| `{spec.name}\b", table), spec.name
 
 
-def test_make_targets_that_are_named_exist() -> None:
+def test_make_targets_in_the_documentation_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for page in PAGES:
         for line in re.findall(r"^ {4}make ([a-z -]+?)(?: {2,}#.*)?$", page.read_text(), re.MULTILINE):
             assert set(line.split()) <= targets, (page.name, line)
 
 
-def test_the_rtf1_example_of_the_how_to_is_understood(
+def test_the_rtf1_example_in_the_guide_works(
     repo: Path, ralph: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     page = (ROOT / "docs" / "how-to" / "bring-your-own-agent.md").read_text()
@@ -60,7 +64,7 @@ def test_the_rtf1_example_of_the_how_to_is_understood(
     assert "not understood" not in ran.stdout
 
 
-def test_the_adapter_of_the_how_to_runs() -> None:
+def test_the_adapter_in_the_guide_works() -> None:
     page = (ROOT / "docs" / "how-to" / "add-an-agent.md").read_text()
     code = re.search(r"```python\n(.*?)```", page, re.DOTALL)
     assert code
@@ -71,7 +75,7 @@ def test_the_adapter_of_the_how_to_runs() -> None:
     assert event.text == "hi"
 
 
-def test_nothing_names_a_package_registry_or_a_path_of_some_machine() -> None:
+def test_no_file_names_a_package_registry() -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
         "\n"
     )

@@ -1,6 +1,6 @@
-"""Writes docs/reference/commands.md and configuration.md from the program itself: reference.py [--check]
+"""Generate docs/reference/commands.md, configuration.md and the table of rooms: reference.py [--check]
 
-With --check it writes nothing and exits 1 if a page is not what it would write.
+With --check, write nothing and exit with 1 if a page is out of date.
 """
 
 import os
@@ -15,17 +15,20 @@ from ralph.cli.group import ralph
 from ralph.config.durations import format_duration
 from ralph.config.settings import FIELDS, OPTIONS, default, is_duration
 
-REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
+sys.path.insert(0, str(Path(__file__).parent))
+from rooms import ROOMS
+
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 def commands() -> str:
-    parts = ["# Commands", "", "Made from `--help` by `make docs`.", ""]
-    context = click.Context(ralph, info_name="ralph", terminal_width=80)
+    parts = ["# Commands", "", "Generated from `--help` by `make docs`.", ""]
+    context = click.Context(ralph, info_name="ralph", terminal_width=80, **ralph.context_settings)
     parts += ["```text", ralph.get_help(context), "```", ""]
     for name in ralph.list_commands(context):
         command = ralph.get_command(context, name)
         assert command is not None
-        inner = click.Context(command, info_name=name, parent=context, terminal_width=80)
+        inner = click.Context(command, info_name=name, parent=context, terminal_width=80, **command.context_settings)
         parts += [f"## ralph {name}", "", "```text", command.get_help(inner), "```", ""]
     return "\n".join(parts)
 
@@ -34,16 +37,17 @@ def configuration() -> str:
     parts = [
         "# Configuration",
         "",
-        "Made from the table of settings by `make docs`.",
+        "Generated from the table of settings by `make docs`.",
         "",
-        "Every setting can come from a flag, an environment variable, the nearest `ralph.yml` (looked for upward from",
-        "the working directory, or named with `-c FILE`), or your own `~/.config/ralph/ralph.yml`, in this order of",
-        "strength. `ralph config` shows what holds and where each value came from; `ralph config --schema` is a JSON",
-        "schema for editors.",
+        "A setting can come from several places. From strongest to weakest, these are: a flag, an environment",
+        "variable, the nearest `ralph.yml` (in the working directory or above it, or the one you name with `-c FILE`),",
+        "and your own `~/.config/ralph/ralph.yml`. `ralph config` shows the effective settings and where each value",
+        "comes from. `ralph config --schema` prints a JSON schema for your editor.",
         "",
-        "Of several keys for one setting the first wins. Times are in seconds or `90s`, `15m`, `1h30m`. 0: no limit.",
+        "If a file uses several keys for one setting, the first key in the table wins. Durations are in seconds, or",
+        "written as `90s`, `15m` or `1h30m`. 0 disables a limit.",
         "",
-        "| keys in ralph.yml | flag | variable | default | |",
+        "| Keys in ralph.yml | Flag | Variable | Default | Description |",
         "|---|---|---|---|---|",
     ]
     for option in OPTIONS:
@@ -68,17 +72,41 @@ def _default(name: str) -> str:
     return f"`{value}`"
 
 
+def architecture(page: str) -> str:
+    """The page with a fresh table of rooms: which there are, and what each really imports."""
+    import grimp
+
+    graph = grimp.build_graph("ralph", cache_dir=None)
+    used: dict[str, set[str]] = {room: set() for room in ROOMS}
+    for module in graph.modules:
+        for imported in graph.find_modules_directly_imported_by(module):
+            here, there = (f"{name}.".split(".")[1] for name in (module, imported))
+            if here in ROOMS and there in ROOMS and here != there:
+                used[here].add(there)
+    rows = ["| Room | Subject | Imports |", "|---|---|---|"]
+    for room, subject in ROOMS.items():
+        names = ", ".join(f"`{name}`" for name in ROOMS if name in used[room])
+        rows.append(f"| `{room}` | {subject} | {names or '–'} |")
+    before, _, rest = page.partition("<!-- rooms -->")
+    _, _, after = rest.partition("<!-- end of rooms -->")
+    return f"{before}<!-- rooms -->\n{chr(10).join(rows)}\n<!-- end of rooms -->{after}"
+
+
 def main() -> int:
+    explained = DOCS / "explanation" / "architecture.md"
+    pages = {
+        DOCS / "reference" / "commands.md": commands(),
+        DOCS / "reference" / "configuration.md": configuration(),
+        explained: architecture(explained.read_text()),
+    }
     stale = []
-    for name, text in (("commands.md", commands()), ("configuration.md", configuration())):
-        path = REFERENCE / name
-        if "--check" in sys.argv:
-            if not path.exists() or path.read_text() != text:
-                stale.append(name)
-        else:
+    for path, text in pages.items():
+        if "--check" not in sys.argv:
             path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            stale.append(path.name)
     if stale:
-        print(f"not up to date: {', '.join(stale)}; run `make docs`")
+        print(f"out of date: {', '.join(stale)}; run `make docs`")
     return bool(stale)
 
 

@@ -82,19 +82,19 @@ def test_if_there_is_none_each_is_named_with_a_link_and_the_reason(tools: Path) 
 
 def test_one_that_was_asked_for_must_be_there(tools: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        detect.explicit("codex")
+        detect.explicit(registry.get("codex"))
     assert "'codex' (OpenAI Codex) was asked for" in str(caught.value)
     assert "npm install -g @openai/codex" in str(caught.value)
     install(tools, "codex")
     install(tools, "claude")
-    assert detect.explicit("codex").spec.name == "codex"
+    assert detect.explicit(registry.get("codex")).spec.name == "codex"
 
 
 def test_a_version_that_cannot_be_read_is_unknown(tools: Path) -> None:
     install(tools, "codex", "echo no number here")
-    assert detect.explicit("codex").version is None
+    assert detect.explicit(registry.get("codex")).version is None
     (tools / "codex").write_bytes(b"\x7fELF not really")
-    assert detect.explicit("codex").version is None
+    assert detect.explicit(registry.get("codex")).version is None
 
 
 def test_every_agent_says_how_to_get_it() -> None:
@@ -104,5 +104,5 @@ def test_every_agent_says_how_to_get_it() -> None:
 
 def test_an_agent_that_is_part_of_ralph_is_always_there(tools: Path) -> None:
     for name in ("demo", "openai-http"):
-        found = detect.explicit(name)
+        found = detect.explicit(registry.get(name))
         assert (found.spec.name, found.program, found.version) == (name, registry.python(), None)

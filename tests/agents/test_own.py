@@ -127,8 +127,7 @@ def test_the_names_of_built_in_agents_are_taken(folder: Path) -> None:
     assert registry.get("codex").title == "OpenAI Codex"
 
 
-def test_those_of_a_project_are_named_and_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RALPH_TRUST")
+def test_those_of_a_project_are_named_and_not_used_without_approval(tmp_path: Path) -> None:
     agents = tmp_path / ".ralph" / "agents"
     agents.mkdir(parents=True)
     write(agents, "bolt")
@@ -137,7 +136,7 @@ def test_those_of_a_project_are_named_and_not_used(tmp_path: Path, monkeypatch: 
     text = str(caught.value)
     assert "there is no agent 'bolt'" in text
     assert ".ralph/agents/bolt.toml" in text
-    assert "not used" in text
+    assert "have approved it" in text
     assert "trust" in text
     assert "bolt" not in registry.names()
 
@@ -147,8 +146,8 @@ def test_those_of_a_project_are_used_when_it_is_trusted_but_never_in_place_of_ot
     agents.mkdir(parents=True)
     write(agents, "bolt")
     write(agents, "codex")
-    assert registry.get("bolt", tmp_path).title == "Own bolt"
-    assert registry.get("codex", tmp_path).title == "OpenAI Codex"
+    assert registry.get("bolt", tmp_path, lambda _: True).title == "Own bolt"
+    assert registry.get("codex", tmp_path, lambda _: True).title == "OpenAI Codex"
     with pytest.raises(UsageError, match="no agent 'bolt'"):
         registry.get("bolt")
 
@@ -161,7 +160,7 @@ def test_a_link_out_of_the_project_is_no_agent_of_it(tmp_path: Path) -> None:
     (agents / "bolt.toml").symlink_to(elsewhere / "bolt.toml")
     for name in ("bolt", "../../../elsewhere/bolt", "../agents/bolt"):
         with pytest.raises(UsageError, match="there is no agent"):
-            registry.get(name, tmp_path / "project")
+            registry.get(name, tmp_path / "project", lambda _: True)
 
 
 def test_an_unreadable_folder_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from processes import eventually, nothing_left_behind
-from ralph.dialects.as_claude.flags import Asked, Format, parse
-from ralph.dialects.as_claude.writer import ClaudeWriter, usage
+from ralph.as_claude.flags import Asked, Format, parse
+from ralph.as_claude.writer import ClaudeWriter, usage
 from ralph.errors import UsageError
 from ralph.transcripts.events import (
     Tag,

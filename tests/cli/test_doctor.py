@@ -388,7 +388,7 @@ def test_live_with_no_answer_ends_at_its_deadline(tools: Path, repo: Path) -> No
     install(tools, "codex", "codex-cli 0.166.0", "exec sleep 60")
     code = (
         "from pathlib import Path\nfrom ralph.config.layers import resolve\nfrom ralph.doctor.live import ask\n"
-        "from ralph.cli.run import execute\n"
+        "from ralph.cli.execute import execute\n"
         "print(ask(resolve(Path('.'), {}), 'codex', execute, deadline=1.0).outcome)\n"
     )
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""`--help`, and what a bug of ours looks like to a user."""
+"""`--help`, and what users see of a bug in ralph."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ralph import __version__
 from ralph.config.settings import OPTIONS, default
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def test_help_fits_80_columns_and_is_grouped(ralph: Ralph, columns: str) -> None
             assert re.search(rf"(^|\s){flag}[ ,\n]", groups[option.group]), flag
 
 
-def test_every_flag_with_a_default_names_it(ralph: Ralph) -> None:
+def test_every_flag_with_a_default_shows_it(ralph: Ralph) -> None:
     text = " ".join(ralph("run", "--help").stdout.split())
     for option in OPTIONS:
         value = default(option.name)
@@ -40,36 +41,53 @@ def test_every_flag_with_a_default_names_it(ralph: Ralph) -> None:
             assert option.help in text
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "run",
-        "demo",
-        "agents",
-        "doctor",
-        "init",
-        "config",
-        "trust",
-        "runs",
-        "show",
-        "tail",
-        "stop",
-        "pause",
-        "resume",
-        "steer",
-        "replay",
-    ],
+COMMANDS = (
+    "run",
+    "demo",
+    "init",
+    "config",
+    "trust",
+    "agents",
+    "doctor",
+    "runs",
+    "show",
+    "tail",
+    "stop",
+    "pause",
+    "resume",
+    "steer",
+    "as-claude",
+    "replay",
 )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(ralph: Ralph, command: str) -> None:
-    result = ralph(command, "-h")
+    result = ralph(command, "--help")
     assert result.returncode == 0, result
     assert result.stdout.startswith(f"Usage: ralph {command}")
 
 
-def test_no_command_is_help(ralph: Ralph) -> None:
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "as-claude"])
+def test_h_is_short_for_help(ralph: Ralph, command: str) -> None:
+    """Except for as-claude, where every flag but --help belongs to Claude Code."""
+    assert ralph(command, "-h").stdout == ralph(command, "--help").stdout
+
+
+def test_ralph_alone_lists_every_command_under_a_heading(ralph: Ralph) -> None:
     result = ralph()
     assert result.returncode == 0
-    assert "Commands:" in result.stdout
+    assert result.stdout == ralph("--help").stdout
+    _, *sections = re.split(r"^(\w[\w ]*):$", result.stdout, flags=re.MULTILINE)[2::2]
+    listed = [line.split(maxsplit=1) for section in sections for line in section.strip().splitlines()]
+    assert [name for name, _ in listed] == list(COMMANDS)
+    assert all(re.fullmatch(r"[A-Z].*\.", summary) for _, summary in listed)
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
+
+
+def test_click_also_knows_the_version(ralph: Ralph) -> None:
+    """`ralph --version` alone is answered before click is imported."""
+    assert ralph("--version", "run").stdout == ralph("--version").stdout == f"ralph {__version__}\n"
 
 
 BUG = """
@@ -78,7 +96,7 @@ import ralph.cli.init
 def broken(_):
     raise KeyError("oh no")
 ralph.cli.init.working_directory = broken
-sys.argv = ["ralph", "init", "--secret-not-told"][:2]
+sys.argv = ["ralph", "init"]
 from ralph.cli import main
 main()
 """
@@ -96,7 +114,7 @@ def crash(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_bug_of_ours_is_a_sentence_and_a_file(tmp_path: Path) -> None:
+def test_a_bug_is_reported_in_one_sentence_with_details_in_a_file(tmp_path: Path) -> None:
     (tmp_path / ".ralph").mkdir()
     done = crash(tmp_path)
     assert done.returncode == 1
@@ -107,13 +125,13 @@ def test_a_bug_of_ours_is_a_sentence_and_a_file(tmp_path: Path) -> None:
     assert "KeyError: 'oh no'" in file.read_text()
 
 
-def test_without_a_journal_the_details_go_to_the_temporary_folder(tmp_path: Path) -> None:
+def test_without_a_journal_the_details_go_to_the_temporary_directory(tmp_path: Path) -> None:
     done = crash(tmp_path, TMPDIR=str(tmp_path))
     (file,) = tmp_path.glob("ralph-crash-*.txt")
     assert str(file) in done.stderr
 
 
-def test_who_wants_the_traceback_gets_it(tmp_path: Path) -> None:
+def test_ralph_debug_shows_the_traceback(tmp_path: Path) -> None:
     done = crash(tmp_path, RALPH_DEBUG="1", TMPDIR=str(tmp_path))
     assert "Traceback" in done.stderr
     assert not list(tmp_path.iterdir())

@@ -28,7 +28,7 @@ def test_a_first_file_needs_no_trust_and_nothing_is_overwritten(ralph: Ralph, re
     written = (repo / "ralph.yml").read_text()
     assert "exists already" in ralph("init").stdout
     assert (repo / "ralph.yml").read_text() == written
-    assert "nothing to allow" in ralph("trust", env={"RALPH_TRUST": ""}).stdout
+    assert "nothing to approve" in ralph("trust", env={"RALPH_TRUST": ""}).stdout
 
 
 PROVIDER = """\
@@ -112,5 +112,5 @@ def test_a_home_that_cannot_be_written_is_no_reason_to_fail(ralph: Ralph, repo: 
     (repo / "a-file").write_text("")
     done = ralph("init", env={"XDG_CONFIG_HOME": str(repo / "a-file")})
     assert done.returncode == 0, done
-    assert "cannot be remembered" in done.stderr
+    assert "cannot be stored" in done.stderr
     assert (repo / "ralph.yml").is_file()

@@ -55,7 +55,7 @@ def test_a_command_in_ralph_yml_is_refused_until_it_is_trusted_and_again_when_it
     assert done.returncode == 0, done
     assert "touch ran" in done.stdout
     again = ralph("trust").stdout
-    assert "All of it is trusted" in again
+    assert "You have approved all of it" in again
     assert "changed" not in again
     assert ralph("run").returncode == 0
     (repo / "ran").unlink()
@@ -65,7 +65,7 @@ def test_a_command_in_ralph_yml_is_refused_until_it_is_trusted_and_again_when_it
     (repo / "ralph.yml").write_text(AGENT.replace("touch ran", "touch ran other"))
     done = ralph("run")
     assert (done.returncode, (repo / "ran").exists()) == (64, False)
-    assert "changed since you allowed it" in done.stderr
+    assert "changed since you approved it" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_known_agent_and_limits_need_no_trust(ralph: Ralph, repo: Path) -> Non
     (repo / "ralph.yml").write_text("agent: demo\nmax_iterations: 1\nmax_runtime: 1h\nsleep: 0\nmodel: small\n")
     done = ralph("run", "--dry-run")
     assert "trust" not in done.stdout, done
-    assert "nothing to allow" in ralph("trust").stdout
+    assert "nothing to approve" in ralph("trust").stdout
 
 
 @pytest.mark.parametrize("how", ["flag", "environment", "own file"])
@@ -163,9 +163,9 @@ def test_it_is_remembered_by_the_real_directory_for_the_user_alone(
     (other / "ralph.yml").write_text(AGENT)
     assert ralph("run", "-p", "x", cwd=other).returncode == 64
     assert str(repo) in ralph("trust", "--list").stdout
-    assert f"Nothing in {repo} is trusted any more." in ralph("trust", "--remove").stdout
+    assert f"Removed your approval for {repo}." in ralph("trust", "--remove").stdout
     assert ralph("run").returncode == 64
-    assert "Nothing is trusted" in ralph("trust", "--list").stdout
+    assert "not approved anything" in ralph("trust", "--list").stdout
 
 
 def test_a_record_that_is_damaged_allows_nothing(ralph: Ralph, repo: Path) -> None:
@@ -259,7 +259,7 @@ def test_a_driver_is_not_even_asked_before(ralph: Ralph, repo: Path) -> None:
 
 def test_a_driver_file_that_only_sets_limits_needs_no_trust(ralph: Ralph, repo: Path) -> None:
     (repo / ".ralphrc").write_text("MAX_CALLS_PER_HOUR=50\nCLAUDE_TIMEOUT_MINUTES=5\n")
-    assert "nothing to allow" in ralph("trust").stdout
+    assert "nothing to approve" in ralph("trust").stdout
 
 
 @pytest.mark.parametrize("line", ["CLAUDE_CODE_CMD=./ran.sh", "export LD_PRELOAD=./evil.so"])

@@ -156,7 +156,7 @@ def test_a_named_backend_that_is_missing_is_an_error(ralph: Ralph, repo: Path, t
     tools.add("claude", claude())
     done = ralph("run", env=tools.env)
     assert done.returncode == 64
-    assert "agent 'gemini' (Gemini CLI) was asked for, but 'gemini' was not found" in done.stderr
+    assert "agent 'gemini' (Gemini CLI) was asked for, but 'gemini' is not in PATH" in done.stderr
     assert tools.used() == set()
 
 

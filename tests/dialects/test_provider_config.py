@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ralph.dialects.found import Dialect, Found
+from ralph.dialects.found import Dialect, Found, user_file
 from ralph.dialects.provider import executables, layer
-from ralph.dialects.provider.config import user_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +23,7 @@ def written(folder: Path, text: str) -> Found:
 
 
 def read(folder: Path, text: str) -> FileLayer:
-    return layer(written(folder, text), folder)
+    return layer(written(folder, text), folder, {})
 
 
 @pytest.mark.parametrize(
@@ -69,7 +68,7 @@ def test_a_hash_within_a_value_is_no_comment(tmp_path: Path) -> None:
 
 
 def test_the_projects_file_is_stronger_than_the_users(tmp_path: Path) -> None:
-    own = user_file()
+    own = user_file({})
     own.parent.mkdir(parents=True)
     own.write_text("claude_command = theirs\nclaude_args = --loud\nmax_iterations = 9\n")
     found = read(tmp_path, "claude_command = ours\nclaude_args =\n")
@@ -126,7 +125,7 @@ def test_what_would_be_executed_is_what_lies_in_the_repository(tmp_path: Path) -
     script = tmp_path / "scripts" / "w.sh"
     script.parent.mkdir()
     script.write_text("")
-    assert executables(written(tmp_path, "claude_command = scripts/w.sh\n"), tmp_path) == [script]
-    assert executables(written(tmp_path, "claude_command = bash scripts/w.sh\n"), tmp_path) == [script]
-    assert executables(written(tmp_path, "claude_command = claude\n"), tmp_path) == []
-    assert executables(written(tmp_path, "claude_command = /bin/sh\n"), tmp_path) == []
+    assert executables(written(tmp_path, "claude_command = scripts/w.sh\n"), tmp_path, {}) == [script]
+    assert executables(written(tmp_path, "claude_command = bash scripts/w.sh\n"), tmp_path, {}) == [script]
+    assert executables(written(tmp_path, "claude_command = claude\n"), tmp_path, {}) == []
+    assert executables(written(tmp_path, "claude_command = /bin/sh\n"), tmp_path, {}) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -119,11 +120,12 @@ def test_a_config_that_fails_is_refused(ralph: Ralph, repo: Path) -> None:
 
 
 _IMPATIENT = """
+import os
 from pathlib import Path
 from ralph.dialects.script import probe
 probe._TIMEOUT = 0.5
 here = Path.cwd()
-probe.look(probe.Place(here, here, config=here / "config"), None, ())
+probe.look(probe.Place(here, here, config=here / "config"), None, (), dict(os.environ))
 """
 
 
@@ -163,9 +165,9 @@ def test_what_would_be_executed_is_listed(repo: Path, monkeypatch: pytest.Monkey
     other = write(repo, name="other", config=None)
     chosen, _ = found.choose(repo, "auto")
     assert chosen is not None
-    assert executables(chosen, repo) == [repo / "config", script, other]
+    assert executables(chosen, repo, dict(os.environ)) == [repo / "config", script, other]
     monkeypatch.setenv("AGENT", "other")
-    assert executables(chosen, repo) == [repo / "config", other]
+    assert executables(chosen, repo, dict(os.environ)) == [repo / "config", other]
 
 
 def test_without_jq_the_user_is_warned(ralph: Ralph, repo: Path, tmp_path: Path) -> None:

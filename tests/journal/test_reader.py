@@ -14,6 +14,7 @@ from ralph.journal.writer import JournalWriter, prepare_state
 from ralph.transcripts import meta
 from ralph.transcripts.events import Meta, Tag, Text
 from ralph.transcripts.meta import Kind
+from ralph.trust.approval import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -120,7 +121,7 @@ def test_runs_are_found_upward_by_beginning_or_the_newest(tmp_path: Path) -> Non
             pass
     deep = tmp_path / "a" / "b"
     deep.mkdir(parents=True)
-    found = reader.find_state(deep)
+    found = reader.find_state(deep, Trust())
     assert [r.run_id for r in reader.list_runs(found)] == ["20260101-1", "20260101-2", "20260202-1"]
     assert reader.find_run(found, None).run_id == "20260202-1"
     assert reader.find_run(found, "latest").run_id == "20260202-1"
@@ -133,7 +134,7 @@ def test_runs_are_found_upward_by_beginning_or_the_newest(tmp_path: Path) -> Non
 
 def test_where_there_are_no_runs_it_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no runs"):
-        reader.find_state(tmp_path)
+        reader.find_state(tmp_path, Trust())
     with pytest.raises(UsageError, match="no runs"):
         reader.find_run(prepare_state(tmp_path), None)
 

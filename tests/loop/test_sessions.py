@@ -8,8 +8,8 @@ import pytest
 
 from ralph.judging.judge import Outcome, Verdict
 from ralph.judging.signals import Claim, Signal
+from ralph.launching.launcher import SessionMode
 from ralph.loop.sessions import Sessions, Ticket, find_session_id
-from ralph.planning.launcher import SessionMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

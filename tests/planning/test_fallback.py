@@ -11,9 +11,10 @@ import pytest
 from ralph.config.layers import resolve
 from ralph.errors import UsageError
 from ralph.planning.prepare import prepare_launch
+from ralph.trust.approval import Trust
 
 if TYPE_CHECKING:
-    from ralph.planning.launch import Launch
+    from ralph.launching.launch import Launch
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +29,7 @@ def agents(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
 
 
 def plan(folder: Path, **flags: Any) -> Launch:
-    return prepare_launch(resolve(folder, flags, environ={}), folder)
+    return prepare_launch(resolve(folder, flags, environ={}), folder, Trust(everything=True))
 
 
 def test_each_agent_of_the_list_has_its_own_plan(tmp_path: Path) -> None:

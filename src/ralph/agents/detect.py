@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
-from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +14,6 @@ from ralph.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
 
     from ralph.agents.spec import AgentSpec
 
@@ -39,59 +35,76 @@ def locate(spec: AgentSpec, path: str | None = None) -> str | None:
 
 
 def _program(command: str, path: str | None) -> str | None:
+    import shutil
+
     return registry.python() if command == PYTHON else shutil.which(command, path=path)
 
 
-def probe(spec: AgentSpec, program: str) -> tuple[bool, str | None]:
+def probe(spec: AgentSpec, program: str, environ: Mapping[str, str] | None = None) -> tuple[bool, str | None]:
     """Whether it answers when asked for its version, and the version if it can be read."""
     if not spec.version.args:
         return True, None
-    code, text = _ask(program, spec.version.args, _stamp(program))
+    code, text = _ask(program, spec.version.args, environ)
     found = re.search(spec.version.pattern, text)
     return code == 0, found.group(1) if found else None
 
 
-def help_text(program: str, args: tuple[str, ...]) -> str:
+def help_text(program: str, args: tuple[str, ...], environ: Mapping[str, str] | None = None) -> str:
     """What the program says about its flags; some say it on stderr."""
-    return _ask(program, args, _stamp(program))[1]
+    return _ask(program, args, environ)[1]
 
 
-@cache
-def _ask(program: str, args: tuple[str, ...], _stamp: int) -> tuple[int | None, str]:
-    """Once for each question: some take a second to answer."""
+#: Answers by question; some programs take a second for one, and a program that was replaced is asked again.
+_answers: dict[tuple[str, tuple[str, ...], int], tuple[int | None, str]] = {}
+
+
+def _ask(program: str, args: tuple[str, ...], environ: Mapping[str, str] | None) -> tuple[int | None, str]:
+    question = (program, args, _modified(program))
+    if question not in _answers:
+        _answers[question] = _run(program, args, environ)
+    return _answers[question]
+
+
+def _run(program: str, args: tuple[str, ...], environ: Mapping[str, str] | None) -> tuple[int | None, str]:
+    import subprocess
+
     try:
         done = subprocess.run(
-            [program, *args], stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_TIMEOUT, check=False
+            [program, *args],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=environ,
+            timeout=PROBE_TIMEOUT,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None, ""
     return done.returncode, (done.stdout + b"\n" + done.stderr).decode("utf-8", "replace")
 
 
-def _stamp(program: str) -> int:
-    """So that a program that was replaced is asked again."""
+def _modified(program: str) -> int:
     try:
         return os.stat(program).st_mtime_ns  # noqa: PTH116 - the name may be a bare one
     except OSError:
         return 0
 
 
-def explicit(name: str, workdir: Path | None = None) -> Installed:
-    """The agent that was asked for; it must be there."""
-    spec = registry.get(name, workdir)
+def explicit(spec: AgentSpec, environ: Mapping[str, str] | None = None, name: str = "") -> Installed:
+    """The agent that was asked for, as `name` if that is an alias; it must be installed."""
     program = locate(spec)
     if program is None:
         raise UsageError(
-            f"agent '{name}' ({spec.title}) was asked for, but {_either(spec.commands)} was not found in PATH.\n"
+            f"agent '{name or spec.name}' ({spec.title}) was asked for, but {_either(spec.commands)} is not in PATH.\n"
             f"  To get it: {_how_to_get(spec)}"
         )
-    return Installed(spec, program, probe(spec, program)[1])
+    return Installed(spec, program, probe(spec, program, environ)[1])
 
 
 def auto(
     enabled: Mapping[str, bool],
     priority: Iterable[str] = (),
     find: Callable[[AgentSpec], str | None] = locate,
+    environ: Mapping[str, str] | None = None,
 ) -> Installed:
     """The first agent, in order, that is enabled, installed and answers."""
     order = _order(priority)
@@ -104,7 +117,7 @@ def auto(
         if program is None:
             looked.append((spec, ""))
             continue
-        works, version = probe(spec, program)
+        works, version = probe(spec, program, environ)
         if works:
             return Installed(spec, program, version)
         looked.append((spec, f"{program} does not answer to {' '.join(spec.version.args)}"))

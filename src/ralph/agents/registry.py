@@ -14,8 +14,14 @@ from ralph.errors import UsageError, nearest
 from ralph.system.folders import user_config_dir
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from ralph.agents.spec import AgentSpec
     from ralph.agents.specfile import SpecFile
+
+    #: Whether the user has approved a spec that the project brings.
+    Approves: TypeAlias = Callable[[Path], bool]
 
 _HERE = Path(__file__).parent
 
@@ -75,13 +81,9 @@ def project_file(name: str, workdir: Path) -> Path | None:
     return None
 
 
-def _project(name: str, workdir: Path) -> AgentSpec | None:
-    from ralph.trust import items as trust
-
+def _project(name: str, workdir: Path, approved: Approves) -> AgentSpec | None:
     path = project_file(name, workdir)
-    if path is None or trust.untrusted(trust.of_files([path], workdir)):
-        return None
-    return specfile.read(path).spec
+    return specfile.read(path).spec if path is not None and approved(path) else None
 
 
 def own() -> Own:
@@ -167,8 +169,8 @@ def all_specs() -> tuple[AgentSpec, ...]:
     return (*(s for s in _builtin_specs() if s.name not in hidden), *mine.specs.values())
 
 
-def get(name: str, workdir: Path | None = None) -> AgentSpec:
-    """A spec by its name or one of its other names. `workdir` is where a project might have its own."""
+def get(name: str, workdir: Path | None = None, approved: Approves = lambda _: False) -> AgentSpec:
+    """A spec by its name or an alias. `workdir` may have specs of its own; only approved ones are used."""
     mine = own()
     spec = mine.of(name)
     if spec is not None:
@@ -181,25 +183,25 @@ def get(name: str, workdir: Path | None = None) -> AgentSpec:
     for spec in _builtin_specs():
         if name in spec.aliases:
             return get(spec.name)  # which may be the user's own in its place
-    theirs = _project(name, workdir) if workdir is not None else None
+    theirs = _project(name, workdir, approved) if workdir is not None else None
     if theirs is not None:
         return theirs
     known = [*names(), "custom"]
     raise UsageError(
         f"there is no agent '{name}'{nearest(name, known)}; there are: {', '.join(known)}.\n"
         "  Any other program can be run with --agent-cmd 'COMMAND'; a file in "
-        f"{own_folder()} makes it an agent of its own." + not_trusted(project_files(workdir) if workdir else [])
+        f"{own_folder()} makes it an agent of its own." + not_approved(project_files(workdir) if workdir else [])
     )
 
 
-def not_trusted(files: list[Path]) -> str:
-    """Why the project's own agents are not there, on a line of its own; nothing if it has none."""
+def not_approved(files: list[Path]) -> str:
+    """Why the project's own agents cannot be used, on a line of its own; empty if it has none."""
     if not files:
         return ""
     shown = ", ".join(f".ralph/agents/{path.name}" for path in files)
     return (
-        f"\n  This project brings agents of its own ({shown}), which are not used: such a file says which programs "
-        "are started,\n  and it is used only by its own name, when you said that you trust it (`ralph trust`)."
+        f"\n  This project brings agents of its own ({shown}). Such a file decides which programs are started,\n"
+        "  so ralph uses it only if you ask for the agent by its own name and have approved it (`ralph trust`)."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +10,7 @@ import click
 from ralph.cli.echo import echo, echo_json
 
 if TYPE_CHECKING:
-    from ralph.planning.launch import Launch
+    from ralph.launching.launch import Launch
 
 _COLUMNS = ("thinking", "tools", "usage", "cost", "session", "resume", "tool_list", "model")
 _HEADS = ("think", "tools", "usage", "cost", "session", "resume", "allow-list", "model")
@@ -24,29 +25,33 @@ def _driver() -> tuple[Launch | None, list[str]]:
     workdir = Path.cwd()
     if not here(workdir):
         return None, []
-    from ralph.cli.run import settle
     from ralph.dialects.driver.survey import lines
     from ralph.errors import UsageError
+    from ralph.planning.brought import brought
     from ralph.planning.prepare import prepare_launch
+    from ralph.planning.settle import settle
+    from ralph.trust.approval import from_environment
 
     try:
-        resolved, workdir = settle({}, None)
-        launch = prepare_launch(resolved, workdir)
+        settled = settle({}, None, from_environment(os.environ))
+        workdir, wanted = settled.workdir, brought(settled.resolved, settled.workdir)
+        launch = prepare_launch(settled.resolved, workdir, settled.trust.recalling(wanted))
     except UsageError as error:
         return None, [*lines(workdir, None), f"The project's driver cannot be used: {error}"]
     return launch, lines(workdir, launch)
 
 
 @click.command("agents", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--json", "as_json", is_flag=True, help="One agent a line, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one agent per line.")
 def agents_command(as_json: bool) -> None:
-    """Show the agents that ralph knows, what each can do, and which are installed here.
+    """List the supported agents, what each can do, and which are installed.
 
     \b
-    think, tools, usage, cost, session   what its output tells
-    resume                               --continue-session works
-    allow-list                           --allowed-tools works
-    model                                --model works
+    Columns:
+      think, tools, usage, cost, session   reported in the agent's output
+      resume                               --continue-session works
+      allow-list                           --allowed-tools works
+      model                                --model works
     """
 
     from ralph.agents import registry

@@ -12,8 +12,8 @@ from ralph.cli.echo import echo
 from ralph.errors import RalphError, UsageError
 
 if TYPE_CHECKING:
-    from ralph.dialects.as_claude.flags import Asked
-    from ralph.planning.launch import Launch
+    from ralph.as_claude.flags import Asked
+    from ralph.launching.launch import Launch
 
 #: Set for the agent: one that is itself `ralph as-claude` would start itself for ever.
 _INSIDE = "RALPH_AS_CLAUDE"
@@ -26,22 +26,25 @@ _CLAUDES = ("opus", "sonnet", "haiku", "claude", "opusplan", "default")
     context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
     options_metavar="[--agent NAME] [--model NAME] [-p PROMPT]",
 )
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[CLAUDE'S FLAGS]...")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[CLAUDE_FLAGS]...")
 def as_claude_command(arguments: tuple[str, ...]) -> int:
-    """Be Claude for a tool that can only drive Claude: run any agent once, and write Claude's stream-json.
+    """Emulate Claude Code with any agent.
+
+    For tools that can only drive Claude Code: runs the agent once and writes stream-json. The prompt comes from -p or
+    stdin. --output-format is stream-json [default], json or text. Claude Code's other flags are ignored.
 
     \b
-    ralph as-claude --agent codex -p "Fix the tests"
-    echo "Fix the tests" | ralph as-claude --agent gemini --print
+    Examples:
+      ralph as-claude --agent codex -p "Fix the tests"
+      echo "Fix the tests" | ralph as-claude --agent gemini --print
 
-    The prompt is -p or stdin. Flags that only Claude has are ignored. --output-format is stream-json [default],
-    json or text. The agent is --agent, RALPH_AGENT, ralph.yml or the first one that is installed; its model is
-    --model (unless that is Claude's), or CODEX_MODEL, GEMINI_MODEL and so on by its name. CODEX_SANDBOX is
-    Codex's sandbox [default: danger-full-access]; CODEX_VERBOSE=1 shows its commands, too.
+    The agent comes from --agent, RALPH_AGENT or ralph.yml, or else is the first one installed. The model comes from
+    --model, unless that names one of Claude's, or from the agent's own variable (CODEX_MODEL, GEMINI_MODEL, …).
+    CODEX_SANDBOX sets Codex's sandbox [default: danger-full-access]; CODEX_VERBOSE=1 also shows its commands.
 
     The exit code is the agent's own, and never 0 after an error.
     """
-    from ralph.dialects.as_claude import flags, once, writer
+    from ralph.as_claude import flags, once, writer
 
     asked = flags.parse(list(arguments))
     try:
@@ -66,12 +69,13 @@ def _prompt(asked: Asked) -> str:
 def _launch(asked: Asked) -> Launch:
     import msgspec
 
-    from ralph.cli.run import working_directory
+    from ralph.as_claude.once import with_sandbox
     from ralph.config.layers import resolve
     from ralph.config.settings import HOSTED
-    from ralph.dialects.as_claude.once import with_sandbox
+    from ralph.planning.brought import brought
     from ralph.planning.prepare import prepare_launch
-    from ralph.trust import items as trust
+    from ralph.planning.settle import working_directory
+    from ralph.trust.approval import from_environment, required
 
     workdir = working_directory(None)
     given: dict[str, Any] = {"agent": asked.agent} if asked.agent else {}
@@ -88,11 +92,11 @@ def _launch(asked: Asked) -> Launch:
     settings = msgspec.structs.replace(resolved.settings, **cleared)
     model = _model(asked, settings.agent, settings.model)
     resolved = msgspec.structs.replace(resolved, settings=msgspec.structs.replace(settings, model=model))
-    trust.require(trust.items(resolved, workdir))
-    launch = prepare_launch(resolved, workdir)
+    trust = required(from_environment(os.environ), brought(resolved, workdir))
+    launch = prepare_launch(resolved, workdir, trust)
     if model is None and (named := os.environ.get(_variable(launch.agent))):
         again = msgspec.structs.replace(resolved.settings, model=named)
-        launch = prepare_launch(msgspec.structs.replace(resolved, settings=again), workdir)
+        launch = prepare_launch(msgspec.structs.replace(resolved, settings=again), workdir, trust)
     if launch.agent == "claude" and os.environ.get(_INSIDE):
         raise UsageError("the agent 'claude' here is `ralph as-claude` itself: name another one with --agent")
     if launch.agent == "codex" and (mode := os.environ.get("CODEX_SANDBOX")):

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 
 from ralph.cli.echo import echo, echo_json
-from ralph.cli.run import settle
+from ralph.planning.settle import settle
+from ralph.trust.approval import from_environment
 
 
 @click.command("config", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-c", "--config", "config_file", metavar="FILE", help="This ralph.yml, instead of the nearest one.")
-@click.option("--schema", is_flag=True, help="Print the JSON schema of ralph.yml, for editors.")
-@click.option("--json", "as_json", is_flag=True, help="Values and origins as JSON.")
+@click.option("-c", "--config", "config_file", metavar="FILE", help="Use this ralph.yml instead of the nearest one.")
+@click.option("--schema", is_flag=True, help="Print the JSON schema of ralph.yml, for your editor.")
+@click.option("--json", "as_json", is_flag=True, help="Print values and origins as JSON.")
 def config_command(config_file: str | None, schema: bool, as_json: bool) -> None:
-    """Show every setting with its value and where it came from."""
+    """Show the effective settings and where each value comes from."""
     import msgspec
 
     if schema:
@@ -23,9 +25,9 @@ def config_command(config_file: str | None, schema: bool, as_json: bool) -> None
 
         echo_json(json_schema(), indent=2)
         return
-    from ralph.planning.masking import resolved_masker
+    from ralph.launching.masking import resolved_masker
 
-    resolved, _ = settle({}, config_file)
+    resolved = settle({}, config_file, from_environment(os.environ)).resolved
     mask = resolved_masker(resolved)
     values: dict[str, Any] = mask.value(msgspec.to_builtins(resolved.settings))
     if as_json:

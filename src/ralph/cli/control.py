@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -9,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralph.cli.echo import echo
-from ralph.cli.run import working_directory
 from ralph.config.durations import format_duration, parse_duration
 from ralph.errors import RunError, UsageError
 from ralph.journal import reader
 from ralph.journal.alive import is_alive
 from ralph.journal.condition import Condition, condition, going, is_held
 from ralph.journal.requests import Requests, Stop
+from ralph.planning.settle import working_directory
+from ralph.trust.approval import from_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from ralph.journal.layout import RunPaths, StatePaths
 
 _HELP = {"help_option_names": ["-h", "--help"]}
-_cwd = click.option("--cwd", envvar="RALPH_CWD", metavar="DIR", help="Where the run goes on, if not here.")
+_cwd = click.option(
+    "--cwd", envvar="RALPH_CWD", metavar="DIR", help="Directory of the run. [default: the current directory]"
+)
 _run = click.argument("run", required=False)
 
 #: How long `ralph stop` waits for an iteration to be finished.
@@ -37,18 +41,20 @@ _STEP = 0.05
 
 @click.command("stop", context_settings=_HELP)
 @_run
-@click.option("--now", is_flag=True, help="End the agent now, with its grace; asked for twice: at once.")
-@click.option("--wait", "patience", metavar="TIME", help="How long to wait for the end [default: 1m].")
-@click.option("--no-wait", is_flag=True, help="Ask for it, and do not wait for the end.")
+@click.option(
+    "--now", is_flag=True, help="End the iteration now; the agent gets its grace period. Repeat to kill it at once."
+)
+@click.option("--wait", "patience", metavar="TIME", help="How long to wait for the run to end. [default: 1m]")
+@click.option("--no-wait", is_flag=True, help="Request the stop without waiting for the run to end.")
 @_cwd
 def stop_command(run: str | None, now: bool, patience: str | None, no_wait: bool, cwd: str | None) -> None:
-    """End a run: the one that goes on here, or RUN (its id or the beginning of it).
+    """Stop a run after the current iteration.
 
-    The iteration that is under way is finished first, unless you say --now. The run writes its summary and
-    exits with 130.
+    RUN is the id of a run or the beginning of it; without it, the run in this directory is stopped. With --now, the
+    current iteration is not finished first. The run writes its summary and exits with 130.
 
-    Exit codes: 0 the run has ended (or, with --no-wait, was asked to), 1 it has not ended in this time (the
-    request stands), 64 there is no such run.
+    Exit codes: 0 the run has ended (or, with --no-wait, the stop was requested), 1 the run did not end in time (the
+    request remains), 64 there is no such run.
     """
     limit = _seconds(patience) if patience is not None else None
     paths = _find(run, cwd)
@@ -68,12 +74,13 @@ def stop_command(run: str | None, now: bool, patience: str | None, no_wait: bool
 
 @click.command("pause", context_settings=_HELP)
 @_run
-@click.option("--now", is_flag=True, help="End the agent now; its iteration does not count, and is done again.")
+@click.option("--now", is_flag=True, help="Stop the agent now; its iteration does not count and is repeated.")
 @_cwd
 def pause_command(run: str | None, now: bool, cwd: str | None) -> None:
-    """Hold a run after the iteration that is under way: the one that goes on here, or RUN.
+    """Pause a run after the current iteration.
 
-    `ralph resume` lets it go on. The time in between does not count for --max-runtime.
+    RUN is the id of a run or the beginning of it; without it, the run in this directory is paused. `ralph resume`
+    continues it. The time in between does not count towards --max-runtime.
     """
     paths = _find(run, cwd)
     if is_held(paths):
@@ -96,11 +103,12 @@ def pause_command(run: str | None, now: bool, cwd: str | None) -> None:
 @_run
 @_cwd
 def resume_command(run: str | None, cwd: str | None) -> None:
-    """Let a paused run go on: the one that is here, or RUN.
+    """Resume a paused run.
 
-    A run that has ended or died is gone on with by `ralph run --resume`.
+    RUN is the id of a run or the beginning of it; without it, the paused run in this directory is resumed. To resume
+    a run that has ended or died, use `ralph run --resume`.
     """
-    state = reader.find_state(working_directory(cwd))
+    state = reader.find_state(working_directory(cwd), from_environment(os.environ))
     paths = going(state, run if run is not None else _only_paused(state))
     held = is_held(paths)
     if not Requests(paths).end_pause() and not held:
@@ -115,22 +123,24 @@ def resume_command(run: str | None, cwd: str | None) -> None:
 
 @click.command("steer", context_settings=_HELP)
 @click.argument("words", nargs=-1, metavar="[RUN] TEXT...")
-@click.option("--run", "run", metavar="RUN", help="The run that is meant, if its id is not the first word.")
-@click.option("--list", "as_list", is_flag=True, help="Show the notes that wait.")
-@click.option("--clear", is_flag=True, help="Drop the notes that wait.")
+@click.option("--run", "run", metavar="RUN", help="Run to steer, instead of giving its id as the first word.")
+@click.option("--list", "as_list", is_flag=True, help="Show the pending notes.")
+@click.option("--clear", is_flag=True, help="Drop the pending notes.")
 @_cwd
 def steer_command(words: tuple[str, ...], run: str | None, as_list: bool, clear: bool, cwd: str | None) -> None:
-    """Put a note in front of the next prompt of the run that goes on here, or of RUN.
+    """Add a note to the next prompt of a run.
 
-    TEXT is one or more words; - reads it from stdin. A note stays until an iteration that had it in its prompt has
-    worked; those that come while an iteration is under way are for the next one.
+    RUN is the id of a run or the beginning of it; without it, the note goes to the run in this directory. TEXT is one
+    or more words, or - to read the note from stdin. A note that arrives during an iteration is for the next one. It
+    stays in the prompt until an iteration that had it succeeds.
 
     \b
-    ralph steer "Leave the old parser alone"
-    ralph steer - < review.txt
-    ralph steer --list
+    Examples:
+      ralph steer "Leave the old parser alone"
+      ralph steer - < review.txt
+      ralph steer --list
     """
-    state = reader.find_state(working_directory(cwd))
+    state = reader.find_state(working_directory(cwd), from_environment(os.environ))
     name, text = (run, list(words)) if run is not None else _split(state, words, alone=as_list or clear)
     if as_list or clear:
         if text or (as_list and clear):
@@ -172,7 +182,7 @@ _LIKE_AN_ID = 8
 
 
 def _find(run: str | None, cwd: str | None) -> RunPaths:
-    return going(reader.find_state(working_directory(cwd)), run)
+    return going(reader.find_state(working_directory(cwd), from_environment(os.environ)), run)
 
 
 def _only_paused(state: StatePaths) -> str | None:

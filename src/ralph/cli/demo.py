@@ -17,7 +17,7 @@ from ralph.config.settings import Ui
 from ralph.errors import RunError
 from ralph.testing import demo_project
 from ralph.testing.demo_agent import FAST
-from ralph.trust import items as trust
+from ralph.trust import store
 
 _INTRO = """\
 A demo agent works on a small library, in a git repository made for this: one
@@ -31,11 +31,19 @@ _KEPT = ("RALPH_UI", "RALPH_DEBUG", FAST)
 
 
 @click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--dir", "folder", metavar="DIR", help="Make it here; an earlier demo is replaced [default: a new one].")
-@click.option("--fast", is_flag=True, help="Without the pauses that let you read along.")
-@click.option("--ui", metavar="KIND", help="What the screen shows: auto, rich, plain, json or quiet.")
+@click.option(
+    "--dir",
+    "folder",
+    metavar="DIR",
+    help="Directory for the demo; replaces an earlier demo. [default: a new temporary one]",
+)
+@click.option("--fast", is_flag=True, help="Skip the pauses that let you read along.")
+@click.option("--ui", metavar="KIND", help="What the screen shows: auto, rich, plain, json or quiet. [default: auto]")
 def demo_command(folder: str | None, fast: bool, ui: str | None) -> int:
-    """Watch a loop finish a small task list in a throw-away git repository, without any agent, key or network."""
+    """Watch a loop work through a small task list.
+
+    It runs in a throw-away git repository and needs no agent, no key and no network.
+    """
     demo_project.need_git()
     if folder is None:
         workdir = Path(tempfile.mkdtemp(prefix="ralph-demo-"))
@@ -44,27 +52,27 @@ def demo_command(folder: str | None, fast: bool, ui: str | None) -> int:
         demo_project.claim_folder(workdir)
     demo_project.create(workdir)
     try:
-        trust.remember_file(workdir / "ralph.yml")  # for `ralph run` there, later
+        store.remember_file(workdir / "ralph.yml")  # for `ralph run` there, later
     except RunError as error:
         echo(f"ralph demo: {error}", err=True)
-    _be_alone(workdir)
-    if fast:
-        os.environ[FAST] = "1"
     loud = ui != Ui.QUIET
     if loud:
         echo(_INTRO, err=True)
-    code = run({"cwd": str(workdir), "agent": "demo"} | ({"ui": ui} if ui is not None else {}), trust=True)
+    flags = {"cwd": str(workdir), "agent": "demo"} | ({"ui": ui} if ui is not None else {})
+    code = run(flags, trust=True, environ=_environment(workdir, fast=fast))
     echo(_afterwards(workdir, code) if loud else f"The demo is in {workdir}", err=True)
     return code
 
 
-def _be_alone(workdir: Path) -> None:
-    """The demo looks the same for everybody: no settings, no git variables, no user's ralph.yml."""
-    for name in list(os.environ):
-        if name.startswith(("RALPH_", "GIT_")) and name not in _KEPT:
-            del os.environ[name]
-    os.environ.pop("AGENT_CMD", None)
-    os.environ["XDG_CONFIG_HOME"] = str(workdir / ".ralph" / "no-config")
+def _environment(workdir: Path, *, fast: bool) -> dict[str, str]:
+    """The demo looks the same for everybody: no settings, no git variables, no ralph.yml of the user's."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _KEPT or not (name.startswith(("RALPH_", "GIT_")) or name == "AGENT_CMD")
+    }
+    config = {"XDG_CONFIG_HOME": str(workdir / ".ralph" / "no-config")}
+    return kept | config | ({FAST: "1"} if fast else {})
 
 
 def _afterwards(workdir: Path, code: int) -> str:

@@ -10,12 +10,10 @@ import click
 from ralph.cli.echo import echo, echo_json
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ralph.config.layers import Resolved
     from ralph.doctor.agents import AgentCheck
     from ralph.doctor.live import Live
     from ralph.doctor.report import Report
+    from ralph.planning.settle import Settled
 
 _ANY = ""
 
@@ -27,31 +25,32 @@ _ANY = ""
     is_flag=False,
     flag_value=_ANY,
     default=None,
-    help="Also send one tiny prompt to the agent, the way a run does, and say what came back. This asks its model: "
-    "it may cost something.",
+    help="Also send a tiny prompt to the agent, as a run would, and report the answer. This calls its model and may "
+    "cost money.",
 )
-@click.option("--model", metavar="NAME", help="The model, as for `ralph run`.")
-@click.option("--json", "as_json", is_flag=True, help="Everything as one JSON object.")
-@click.option("--cwd", metavar="DIR", help="Look there instead of here.")
-@click.option("-c", "--config", "config_file", metavar="FILE", help="This ralph.yml, instead of the nearest one.")
+@click.option("--model", metavar="NAME", help="Model, as for `ralph run`.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object.")
+@click.option("--cwd", metavar="DIR", help="Directory to check. [default: the current directory]")
+@click.option("-c", "--config", "config_file", metavar="FILE", help="Use this ralph.yml instead of the nearest one.")
 def doctor_command(live: str | None, as_json: bool, model: str | None, cwd: str | None, config_file: str | None) -> int:
-    """Check whether a run could start here: the agents and their logins, git, the configuration, the directory.
+    """Check whether a run can start here, and with which agents.
 
-    Nothing is changed, and without --live nobody is asked. Of credentials only the names are shown.
+    Checks the agents and their logins, git, the configuration and the directory. It changes nothing, shows only the
+    names of credentials, and contacts no model unless you use --live.
 
-    Exit codes: 0 a run could start (and with --live: the agent answered), 1 it could not, 64 wrong usage.
+    Exit codes: 0 a run can start (and, with --live, the agent answered), 1 it cannot, 64 usage error.
     """
     import msgspec
 
-    from ralph.agents import registry
     from ralph.doctor import report
-    from ralph.planning.masking import resolved_masker
+    from ralph.launching.known import spec_of
+    from ralph.launching.masking import resolved_masker
 
-    resolved, workdir, problem = _settle({k: v for k, v in (("cwd", cwd), ("model", model)) if v}, config_file)
+    settled, problem = _settle({k: v for k, v in (("cwd", cwd), ("model", model)) if v}, config_file)
     if live:
-        live = registry.get(live, workdir).name if live != "custom" else live
-    found = report.examine(resolved, workdir, problem)
-    mask = resolved_masker(resolved)
+        live = spec_of(live, settled.workdir, settled.trust).name if live != "custom" else live
+    found = report.examine(settled, problem)
+    mask = resolved_masker(settled.resolved)
     if not as_json:
         echo(mask.text("\n".join(_lines(found))))
     answer, silent = None, None
@@ -59,7 +58,7 @@ def doctor_command(live: str | None, as_json: bool, model: str | None, cwd: str 
         agent = live or found.would_use
         if not as_json and agent is not None:
             echo(f"\nAsking {agent} for one word …")
-        answer, silent = _ask(resolved, live or None, found)
+        answer, silent = _ask(settled, live or None, found)
         if not as_json:
             echo(mask.text("\n".join(_live_lines(answer) if answer else [f"Nobody was asked: {silent}"])))
     if as_json:
@@ -71,33 +70,41 @@ def doctor_command(live: str | None, as_json: bool, model: str | None, cwd: str 
     return 0 if answer is not None and answer.ok and not found.blocked else 1
 
 
-def _ask(resolved: Resolved, agent: str | None, found: Report) -> tuple[Live | None, str | None]:
+def _ask(settled: Settled, agent: str | None, found: Report) -> tuple[Live | None, str | None]:
     """What came back, or why nobody was asked."""
-    from ralph.cli.run import execute
+    from ralph.cli.execute import execute
     from ralph.doctor.live import ask
     from ralph.errors import UsageError
 
     if agent is None and found.would_use is None:
         return None, "a run cannot start"
     try:
-        return ask(resolved, agent, execute), None
+        return ask(settled, agent, execute), None
     except UsageError as error:
         return None, str(error)
 
 
-def _settle(flags: dict[str, Any], config_file: str | None) -> tuple[Resolved, Path, str | None]:
-    """The settings; if they are wrong, what is wrong, and the defaults to go on with."""
-    from ralph.cli.run import settle, working_directory
+def _settle(flags: dict[str, Any], config_file: str | None) -> tuple[Settled, str | None]:
+    """The settings; if they are wrong, the defaults and what is wrong."""
+    import os
+
     from ralph.config.layers import Resolved
     from ralph.config.settings import OPTIONS, Settings
     from ralph.errors import UsageError
+    from ralph.planning.brought import brought
+    from ralph.planning.settle import Settled, settle, working_directory
+    from ralph.trust.approval import from_environment
 
     workdir = working_directory(flags.get("cwd"))
+    trust = from_environment(os.environ)
     try:
-        return *settle(flags, config_file), None
+        settled = settle(flags, config_file, trust)
     except UsageError as error:
         origins = {option.name: "default" for option in OPTIONS}
-        return Resolved(Settings(), origins, {}, [], []), workdir, str(error)
+        resolved = Resolved(Settings(), origins, {}, [], [], environ=dict(os.environ))
+        return Settled(resolved, workdir, trust), str(error)
+    wanted = brought(settled.resolved, settled.workdir)
+    return Settled(settled.resolved, settled.workdir, settled.trust.recalling(wanted)), None
 
 
 def _lines(found: Report) -> list[str]:
@@ -133,8 +140,8 @@ def _agent_lines(agent: AgentCheck) -> list[str]:
         rows.append(("set for it", ", ".join(f"{k}={v}" for k, v in agent.env.items())))
     if agent.unset_env:
         rows.append(("kept from it", ", ".join(agent.unset_env)))
-    if agent.kept_back:
-        rows.append(("kept back", ", ".join(agent.kept_back)))
+    if agent.withheld:
+        rows.append(("withheld", ", ".join(agent.withheld)))
     if agent.login is not None:
         rows.append(("login", f"{agent.login.state.value}: {agent.login.why}"))
     if agent.file is not None:

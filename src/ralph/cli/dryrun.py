@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from ralph.config.durations import write_duration
 from ralph.config.settings import OPTIONS, is_duration
-from ralph.planning.masking import masker_of, resolved_masker
-from ralph.planning.prompt import NO_PROMPT
-from ralph.trust.items import listed, what_for
+from ralph.launching.masking import masker_of, resolved_masker
+from ralph.launching.prompt import NO_PROMPT
+from ralph.trust.describe import listed, what_for
 
 if TYPE_CHECKING:
     from ralph.config.layers import Resolved
+    from ralph.launching.launch import Launch
+    from ralph.launching.prompt import PromptSource
     from ralph.masking.masker import Masker
-    from ralph.planning.launch import Launch
-    from ralph.planning.prompt import PromptSource
     from ralph.trust.items import Item
 
 _PROMPT_SHOWN = 60
@@ -24,19 +24,19 @@ _VALUE_WIDTH = 32
 _ZERO = (
     dict.fromkeys(("max_iterations", "max_runtime", "max_cost", "max_tokens", "max_failures"), "no limit")
     | dict.fromkeys(("max_calls_per_hour", "max_wait", "limit_retries"), "no limit")
-    | dict.fromkeys(("stuck_after", "same_error_after", "same_answer_after"), "any number")
+    | dict.fromkeys(("stuck_after", "same_error_after", "same_answer_after"), "off")
     | dict.fromkeys(("idle_timeout", "wall_timeout", "verify_timeout"), "no limit")
     | dict.fromkeys(("sleep", "grace"), "none")
 )
 
 
-def untrusted(needed: list[Item], resolved: Resolved | None) -> str:
-    """What is known as long as the repository's own code must not even be asked what it is."""
+def not_approved(needed: list[Item], resolved: Resolved | None) -> str:
+    """What is known while the repository's own code must not even be asked what it is."""
     lines = [
-        f"Nothing is run. This repository would {what_for(needed)}, and you have not said yet that you trust it:",
+        f"Nothing is run. This repository would {what_for(needed)}, which you have not approved yet:",
         "",
     ]
-    lines += [*listed(needed), "", "`ralph trust` allows it as it is now; --trust does for one run."]
+    lines += [*listed(needed), "", "To approve it as it is now: ralph trust    For one run only: --trust"]
     if resolved is not None:
         settings = setting_lines(resolved, resolved_masker(resolved))
         lines += ["", "Settings and where each came from:", "", *(f"  {line}" for line in settings)]
@@ -73,9 +73,9 @@ def describe(launch: Launch, source: PromptSource, prompt: str, needed: list[Ite
         rows.append(("set for it", ", ".join(f"{k}={v}" for k, v in changed.items())))
     if launch.spec and launch.spec.unset_env:
         rows.append(("kept from it", ", ".join(launch.spec.unset_env)))
-    if launch.resolved.kept_back:
-        denied = f"{', '.join(sorted(launch.resolved.kept_back))} ({launch.resolved.origins['env_deny']})"
-        rows.append(("kept back", denied))
+    if launch.resolved.withheld:
+        denied = f"{', '.join(sorted(launch.resolved.withheld))} ({launch.resolved.origins['env_deny']})"
+        rows.append(("withheld", denied))
     if mask.secrets:
         rows.append(("masked", ", ".join(sorted(set(mask.secrets.values())))))
     lines = ["Nothing is run. This is what `ralph run` would do:", ""]
@@ -84,7 +84,7 @@ def describe(launch: Launch, source: PromptSource, prompt: str, needed: list[Ite
         lines.append(f"  {name:<13} {first}")
         lines += [f"  {'':<13} {more}" for more in rest]
     if needed:
-        lines += ["", "First you must say that you trust this repository's own code (`ralph trust`, or --trust):", ""]
+        lines += ["", "First you need to approve this repository's own code (`ralph trust`, or --trust once):", ""]
         lines += listed(needed)
     lines += ["", "Settings and where each came from:", ""]
     lines += [f"  {line}" for line in setting_lines(launch.resolved, mask)]

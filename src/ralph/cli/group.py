@@ -1,4 +1,4 @@
-"""Every command, as click knows them: one module a command, imported only when that command is used."""
+"""The commands as click sees them: each is imported only when it is used."""
 
 from __future__ import annotations
 
@@ -10,29 +10,40 @@ import click
 
 from ralph import __version__
 
-#: name, module, what it does in one line
-_COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("run_command", "Run an agent in a loop until the work is done."),
-    "demo": ("demo", "Watch a loop finish a small task list, without any agent or key."),
-    "agents": ("agents", "Show the agents that ralph knows and which are installed."),
-    "doctor": ("doctor", "Check whether a run could start here, and with which agents."),
-    "init": ("init", "Write a first ralph.yml and PROMPT.md."),
-    "config": ("config", "Show every setting and where it came from."),
-    "trust": ("trust", "Say that this repository's own commands and scripts may be run."),
-    "runs": ("journal", "List the runs of this directory."),
-    "show": ("journal", "Show a run again."),
-    "tail": ("journal", "Show the end of a run; -f follows it."),
-    "stop": ("control", "End a run from another terminal."),
-    "pause": ("control", "Hold a run between two iterations."),
-    "resume": ("control", "Let a paused run go on."),
-    "steer": ("control", "Put a note in front of the next prompt of a run."),
-    "as-claude": ("as_claude", "Be Claude for a tool that can only drive Claude, with any agent."),
-    "replay": ("replay", "Read recorded output through a transcript adapter."),
+#: Under each heading of `ralph --help`: a command, its module and what it does.
+_SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "Run an agent": {
+        "run": ("run_command", "Run an agent in a loop until the job is done."),
+        "demo": ("demo", "Watch a loop work through a small task list; no agent needed."),
+    },
+    "Set up a project": {
+        "init": ("init", "Create a first ralph.yml and PROMPT.md."),
+        "config": ("config", "Show the effective settings and where each value comes from."),
+        "trust": ("trust", "Allow this repository's own commands and scripts to run."),
+        "agents": ("agents", "List the supported agents and which are installed."),
+        "doctor": ("doctor", "Check whether a run can start here, and with which agents."),
+    },
+    "Inspect runs": {
+        "runs": ("journal", "List the runs in this directory."),
+        "show": ("journal", "Show a run as it appeared on the screen."),
+        "tail": ("journal", "Show the last events of a run; -f follows it."),
+    },
+    "Control a running loop": {
+        "stop": ("control", "Stop a run after the current iteration."),
+        "pause": ("control", "Pause a run after the current iteration."),
+        "resume": ("control", "Resume a paused run."),
+        "steer": ("control", "Add a note to the next prompt of a run."),
+    },
+    "Work with other tools": {
+        "as-claude": ("as_claude", "Emulate Claude Code with any agent."),
+        "replay": ("replay", "Show how ralph reads and judges recorded output."),
+    },
 }
+_COMMANDS = {name: entry for section in _SECTIONS.values() for name, entry in section.items()}
 
 
 class LazyGroup(click.Group):
-    """Loads the module of the command that is asked for, and no other."""
+    """Imports only the module of the command that was given."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -55,9 +66,11 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Without importing every command."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+        """The summaries come from the table, so that no command has to be imported."""
+        width = max(len(name) for name in _COMMANDS)
+        for heading, commands in _SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), summary) for name, (_, summary) in commands.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -66,16 +79,17 @@ def ralph() -> None:
     """Run any coding agent in a loop, with a fresh context each time, until the job is really done.
 
     \b
-    ralph demo                          see how it works, without any agent
-    ralph run -p "Fix the tests" 10     at most 10 iterations of the agent you have
-    ralph show                          what happened
+    Examples:
+      ralph demo                        watch how it works; no agent needed
+      ralph run -p "Fix the tests" 10   run the agent you have, at most 10 times
+      ralph show                        see what happened
     """
 
 
 def invoke() -> tuple[object, str]:
-    """What the command line asks for: its exit code, and what click has to say against it.
+    """Run the command line; returns its exit code and click's complaint, if there is one.
 
-    As click's `main`, which would answer a closed pipe itself, with the exit code of a failed run.
+    Click's own `main` would handle a closed pipe itself, with the exit code of a failed run.
     """
     arguments = sys.argv[1:]
     try:

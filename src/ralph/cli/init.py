@@ -8,30 +8,32 @@ from typing import TYPE_CHECKING
 import click
 
 from ralph.cli.echo import echo
-from ralph.cli.run import working_directory
 from ralph.config.yamlfile import NAMES
 from ralph.dialects.found import find
 from ralph.errors import RunError, UsageError
-from ralph.trust import items as trust
+from ralph.planning.brought import brought, of_dialect
+from ralph.planning.settle import working_directory
+from ralph.trust import store
+from ralph.trust.approval import from_environment, required
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _CONFIG = """\
-# ralph.yml: `ralph config` shows every setting, `ralph run --help` explains them.
+# `ralph config` shows the effective settings, `ralph run --help` explains them.
 
-# Which agent: auto takes the first that is installed; claude, codex, gemini, … or custom.
+# The agent: auto for the first one installed, or claude, codex, gemini, …, or custom.
 agent: auto
 
 prompt_file: PROMPT.md
 
-# When to stop. The agent prints the first of these lines when all is done:
+# When to stop. When the work is done, the agent prints one of these lines:
 #   <promise>COMPLETE</promise>   or   LOOP_COMPLETE
 max_iterations: 30
 # max_runtime: 8h
-# max_cost: 10          # dollars, as far as the agent reports them
+# max_cost: 10          # in dollars, if the cost is known
 
-# What ralph runs itself before it believes that the work is done:
+# Checks that ralph runs itself when the agent says it is done:
 # verify:
 #   - make test
 
@@ -42,10 +44,10 @@ max_iterations: 30
 _PROMPT = """\
 # Task
 
-Say here what you want. The agent reads this text afresh in every iteration and remembers nothing of the last one,
-so keep the state of the work in files (a task list such as TODO.md, and commits).
+Describe what you want here. The agent reads this text at the start of every iteration and remembers nothing from the
+last one, so keep the state of the work in files (a task list such as TODO.md, and commits).
 
-1. Look at the repository and at TODO.md. Choose the most important open task.
+1. Look at the repository and at TODO.md. Pick the most important open task.
 2. Do that one task, with tests. Run the tests.
 3. Tick it off in TODO.md and commit.
 
@@ -57,10 +59,10 @@ When every task is done and all tests pass, and only then, end your answer with 
 
 @click.command("init", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--from-existing", is_flag=True, help="Write the ralph.yml that says what the files of another convention say here."
+    "--from-existing", is_flag=True, help="Create a ralph.yml with the settings of another convention's files here."
 )
 def init_command(from_existing: bool) -> None:
-    """Write a small ralph.yml and PROMPT.md here. Files that exist stay as they are."""
+    """Create a small ralph.yml and PROMPT.md. Existing files are never overwritten."""
     workdir = working_directory(None)
     if from_existing:
         _from_existing(workdir)
@@ -86,16 +88,17 @@ def write(path: Path, text: str) -> bool:
 
 
 def _remember(path: Path) -> None:
-    """What we wrote is trusted; where that cannot be kept, the user will be asked."""
+    """Approves what ralph wrote; if that cannot be stored, the user will be asked."""
     try:
-        trust.remember_file(path)
+        store.remember_file(path)
     except RunError as error:
         echo(f"note: {error}", err=True)
 
 
 def _from_existing(workdir: Path) -> None:
     from ralph.config.layers import resolve
-    from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose, module
+    from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose
+    from ralph.dialects.modules import module
     from ralph.dialects.translate import as_yaml
 
     for name in NAMES:
@@ -108,12 +111,14 @@ def _from_existing(workdir: Path) -> None:
             "agents/*.sh with config).\n  `ralph init` writes a first ralph.yml."
         )
     _, notes = choose(workdir, found.dialect)
+    environ = dict(os.environ)
+    trust = from_environment(environ)
     if found.dialect in RUN_TO_BE_READ:
-        trust.require(trust.of_dialect(found, workdir))
-    layer = module(found.dialect).layer(found, workdir)
+        trust = required(trust, of_dialect(found, workdir, environ))
+    layer = module(found.dialect).layer(found, workdir, environ)
     resolved = resolve(workdir, {}, environ={}, dialect=layer)  # which tells what is wrong in these files
-    was_trusted = not trust.untrusted(trust.items(resolved, workdir))
-    if write(workdir / "ralph.yml", as_yaml(found, layer)) and was_trusted:
+    wanted = brought(resolved, workdir)
+    if write(workdir / "ralph.yml", as_yaml(found, layer)) and not trust.recalling(wanted).missing(wanted):
         _remember(workdir / "ralph.yml")
     for note in (*notes, *resolved.warnings):
         echo(f"note: {note}")

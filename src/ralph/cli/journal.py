@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -9,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralph.cli.echo import echo, echo_json
-from ralph.cli.run import working_directory
 from ralph.config.durations import format_duration
 from ralph.config.settings import Ui
 from ralph.errors import UsageError
 from ralph.journal import reader
 from ralph.journal.alive import is_alive
 from ralph.journal.condition import Condition, condition
+from ralph.planning.settle import working_directory
 from ralph.system.files import open_regular
 from ralph.transcripts.events import encode
+from ralph.trust.approval import from_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,16 +30,18 @@ if TYPE_CHECKING:
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _BATCH = 500
-_cwd = click.option("--cwd", envvar="RALPH_CWD", metavar="DIR", help="The directory of the run, if it is not this one.")
+_cwd = click.option(
+    "--cwd", envvar="RALPH_CWD", metavar="DIR", help="Directory to look in. [default: the current directory]"
+)
 
 
 @click.command("runs", context_settings=_HELP)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one run per line.")
 @_cwd
 def runs_command(as_json: bool, cwd: str | None) -> None:
-    """List the runs of this directory, oldest first."""
+    """List the runs in this directory, oldest first."""
 
-    state = reader.find_state(working_directory(cwd))
+    state = reader.find_state(working_directory(cwd), from_environment(os.environ))
     runs = reader.list_runs(state)
     for paths in runs:
         row = _summary(paths)
@@ -95,16 +99,19 @@ def _since(started: object) -> float:
 @click.argument("run", required=False)
 @click.option("--iteration", "-n", type=int, metavar="N", help="Show only this iteration.")
 @click.option("--raw", is_flag=True, help="Print the agent's stdout, byte for byte.")
-@click.option("--stderr", "raw_stderr", is_flag=True, help="With --raw: print its stderr instead.")
+@click.option("--stderr", "raw_stderr", is_flag=True, help="With --raw, print its stderr instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print the events as JSON, one per line.")
 @_cwd
 def show_command(
     run: str | None, iteration: int | None, raw: bool, raw_stderr: bool, as_json: bool, cwd: str | None
 ) -> None:
-    """Show a run as the screen showed it: the newest, or RUN (its ID or the first characters of it)."""
+    """Show a run as it appeared on the screen.
+
+    RUN is the id of a run or the beginning of it; without it, the latest run is shown.
+    """
     if raw and as_json:
         raise UsageError("--raw and --json cannot be given together")
-    state = reader.find_state(working_directory(cwd))
+    state = reader.find_state(working_directory(cwd), from_environment(os.environ))
     paths = reader.find_run(state, run)
     if iteration is not None and not paths.iteration(iteration).is_dir():
         last = sum(1 for _ in (paths.root / "iterations").glob("[0-9]*"))
@@ -151,16 +158,19 @@ def _blocks(path: Path) -> Iterator[bytes]:
     "count",
     type=click.IntRange(min=0),
     default=20,
-    show_default=True,
-    help="How many events to show first.",
+    metavar="N",
+    help="Number of events to start with. [default: 20]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the events as JSON, one per line.")
 @_cwd
 def tail_command(run: str | None, follow: bool, count: int, as_json: bool, cwd: str | None) -> None:
-    """Show the end of a run: the newest, or RUN."""
+    """Show the last events of a run.
+
+    RUN is the id of a run or the beginning of it; without it, the latest run is shown.
+    """
     from collections import deque
 
-    state = reader.find_state(working_directory(cwd))
+    state = reader.find_state(working_directory(cwd), from_environment(os.environ))
     paths = reader.find_run(state, run)
     player = _Player(as_json=as_json, masked=_is_masked(paths))
     if not follow:

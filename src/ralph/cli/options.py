@@ -29,7 +29,7 @@ class GroupedCommand(click.Command):
             if record is not None:
                 option = BY_NAME.get(parameter.name or "")
                 flags, text = record
-                row = (flags.partition(" / ")[0], text)  # --no-… is told once, below
+                row = (flags.partition(" / ")[0], text)  # the --no- forms are explained once, below
                 rows[option.group if option and option.group in rows else _OTHERS].append(row)
         for group, records in rows.items():
             if records:
@@ -37,7 +37,7 @@ class GroupedCommand(click.Command):
                     formatter.write_dl(records, col_max=26)
         formatter.write_paragraph()
         formatter.write_text(
-            "What ralph.yml switches on, --no-pty, --no-verify-strict, --no-redact-raw and --no-interactive switch off."
+            "Switches that ralph.yml can turn on have a --no- form that turns them off, such as --no-pty."
         )
 
 

@@ -13,28 +13,29 @@ from ralph.errors import UsageError
 
 @click.command("replay", context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("file")
-@click.option("--transcript", required=True, metavar="NAME", help="The adapter: plain, rtf1, …")
-@click.option("--stderr", "stderr_file", metavar="FILE", help="What the agent printed on stderr.")
+@click.option(
+    "--transcript", required=True, metavar="NAME", help="Adapter to use: plain, rtf1, the name of an agent, …"
+)
+@click.option("--stderr", "stderr_file", metavar="FILE", help="File with what the agent printed on stderr.")
 @click.option(
     "--exit-code",
     type=int,
     default=0,
-    show_default=True,
     metavar="N",
-    help="How it ended; minus a number is a signal.",
+    help="Exit code of the agent; a negative number is a signal. [default: 0]",
 )
 @click.option(
     "--prompt",
     "prompt_file",
     metavar="FILE",
-    help="The prompt it was given, for adapters that hide its echo.",
+    help="File with the prompt, for adapters that hide its echo.",
 )
-@click.option("--completion-promise", metavar="TEXT", help="The marker, if it is not one of the default ones.")
-@click.option("--json", "as_json", is_flag=True, help="One event a line, then the verdict.")
+@click.option("--completion-promise", metavar="TEXT", help="Completion marker, if it is not one of the default ones.")
+@click.option("--json", "as_json", is_flag=True, help="Print one event per line, then the verdict.")
 @click.option(
     "--mask/--no-mask",
     default=None,
-    help="Mask secrets [default: on the screen; not with --json, which is as the adapter made it].",
+    help="Whether to mask secrets. [default: yes on the screen, no with --json]",
 )
 def replay_command(
     file: str,
@@ -46,9 +47,10 @@ def replay_command(
     as_json: bool,
     mask: bool | None,
 ) -> int:
-    """Read recorded output (FILE, or - for stdin) through a transcript adapter, and judge it.
+    """Show how ralph reads and judges recorded output.
 
-    With --json the last line is the verdict: outcome, completed, why, session, usage, tools.
+    Reads FILE (or stdin, if FILE is -) through a transcript adapter; nothing is run. With --json, the last line is the
+    verdict: outcome, completed, why, session, usage and tools.
     """
     from ralph.judging.replay import replay
     from ralph.masking.events import EventMasker

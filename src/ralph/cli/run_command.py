@@ -13,32 +13,34 @@ from ralph.cli.run import run
 @click.command("run", cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("max_iterations", required=False)
 @setting_options
-@click.option("-c", "--config", "config_file", metavar="FILE", help="This ralph.yml, instead of the nearest one.")
-@click.option("--dry-run", is_flag=True, help="Show exactly what would be run, and run nothing.")
-@click.option("--trust", is_flag=True, help="Run this repository's own commands and scripts, this time.")
+@click.option("-c", "--config", "config_file", metavar="FILE", help="Use this ralph.yml instead of the nearest one.")
+@click.option("--dry-run", is_flag=True, help="Show exactly what would run, without running it.")
+@click.option("--trust", is_flag=True, help="Allow this repository's own commands and scripts for this run.")
 @click.option(
     "--resume",
     metavar="[RUN]",
     is_flag=False,
     flag_value="latest",
-    help="Go on with a run that was killed, stopped or ended at a limit: the newest, or RUN.",
+    help="Resume a run that was killed, was stopped or reached a limit: the latest, or RUN.",
 )
 def run_command(config_file: str | None, dry_run: bool, trust: bool, resume: str | None, **values: Any) -> int:
-    """Run an agent in a loop until it is done, at most MAX_ITERATIONS times [default: 100].
+    """Run an agent in a loop until the job is done.
 
-    The prompt is -p, -P or PROMPT.md. The agent is --agent, --agent-cmd, or the first one that is installed.
+    The loop runs at most MAX_ITERATIONS times [default: 100]. The prompt comes from -p, -P or PROMPT.md. The agent
+    is the one you name with --agent or --agent-cmd, or else the first one installed.
 
     \b
-    ralph run 20                              PROMPT.md, the agent you have
-    ralph run -p "Fix the tests" --verify "make test"
-    ralph run --agent codex --max-cost 5 --max-runtime 8h
-    ralph run --agent-cmd "my-agent --yes"    any command; the prompt on stdin
-    ralph run 50 --resume                     go on with the last run, to 50
+    Examples:
+      ralph run 20                             PROMPT.md, with the agent you have
+      ralph run -p "Fix the tests" --verify "make test"
+      ralph run --agent codex --max-cost 5 --max-runtime 8h
+      ralph run --agent-cmd "my-agent --yes"   any command; the prompt is on stdin
+      ralph run 50 --resume                    resume the latest run, up to 50
 
-    What a flag sets, ralph.yml can set (max_cost: 5) and so can the environment (RALPH_MAX_COST=5); `ralph config`
-    shows what holds.
+    You can also set options in ralph.yml (max_cost: 5) or in the environment (RALPH_MAX_COST=5); `ralph config` shows
+    the effective settings.
 
-    Exit codes: 0 complete, 1 failed, 2 a limit was reached, 3 replan, 4 stuck, 5 needs a person, 64 wrong
-    usage, 130 interrupted, 143 terminated.
+    Exit codes: 0 complete, 1 failed, 2 limit reached, 3 replan requested, 4 stuck, 5 needs a person, 64 usage
+    error, 130 interrupted, 143 terminated.
     """
     return run(given(values), config_file=config_file, dry_run=dry_run, trust=trust, resume=resume)

@@ -32,11 +32,17 @@ class Resolved(msgspec.Struct, frozen=True):
     hints: frozenset[str] = frozenset()
     #: which convention's files were read instead of a ralph.yml, and why
     follows: str = ""
-    #: the variables that were taken out of our environment, so that nothing we start sees them
-    kept_back: dict[str, str] = {}
+    #: the environment of everything that ralph starts: the user's, without what is withheld
+    environ: dict[str, str] = {}
+    #: the variables that are withheld from it, which must still be masked
+    withheld: dict[str, str] = {}
 
     def is_default(self, name: str) -> bool:
         return self.origins[name] == "default"
+
+    def warn(self, *more: str) -> Resolved:
+        """The same, with more warnings."""
+        return msgspec.structs.replace(self, warnings=[*self.warnings, *more]) if more else self
 
 
 class _Layer(msgspec.Struct):
@@ -74,14 +80,15 @@ def resolve(
     """
     findings = _Findings([], [])
     files: list[Path] = []
+    environ = dict(os.environ if environ is None else environ)
     layers = [
         _from_flags(flags, findings),
-        _from_environment(os.environ if environ is None else environ, findings),
+        _from_environment(environ, findings),
     ]
     if dialect is not None:
         layers.append(_taken(dialect, findings))
     project = config_file or (yamlfile.find_upward(workdir) if dialect is None else None)
-    user = user_config_dir() / "ralph.yml"
+    user = user_config_dir(environ) / "ralph.yml"
     for path in (project, user if os.path.lexists(user) and user != project else None):
         if path is not None:
             layer = _from_file(path, _shown(path, workdir), findings, typed=path == config_file, own=path == user)
@@ -90,10 +97,10 @@ def resolve(
                 files.append(path)
     if findings.problems:
         findings.raise_if_wrong()
-    return _merge(layers, files, findings)
+    return _merge(layers, files, findings, environ)
 
 
-def _merge(layers: list[_Layer], files: list[Path], findings: _Findings) -> Resolved:
+def _merge(layers: list[_Layer], files: list[Path], findings: _Findings, environ: dict[str, str]) -> Resolved:
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     bases: dict[str, Path] = {}
@@ -123,7 +130,7 @@ def _merge(layers: list[_Layer], files: list[Path], findings: _Findings) -> Reso
     _one_prompt(layers, values, origins, findings)
     _unused(values, origins, findings)
     findings.raise_if_wrong()
-    return Resolved(Settings(**values), origins, bases, files, findings.warnings, frozenset(hints))
+    return Resolved(Settings(**values), origins, bases, files, findings.warnings, frozenset(hints), environ=environ)
 
 
 def _one_kind(layers: list[_Layer], values: dict[str, Any], origins: dict[str, str], findings: _Findings) -> None:

@@ -1,6 +1,6 @@
-"""Every setting, once: its type, its default, its flag, its environment variable, its keys in ralph.yml."""
+"""The table of settings: type, default, flag, environment variable and keys in ralph.yml of each."""
 
-# No `from __future__ import annotations` here: reading a hundred types back out of strings would slow every start.
+# No `from __future__ import annotations` here: evaluating a hundred types from strings would slow down every start.
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -30,7 +30,7 @@ class Ui(StrEnum):
 
 
 class Signals(StrEnum):
-    """How an agent says that it is done; `auto` is as its convention does."""
+    """How an agent reports that it is done; `auto` follows its convention."""
 
     AUTO = "auto"
     PROMISE = "promise"
@@ -38,7 +38,7 @@ class Signals(StrEnum):
 
 
 class OnLimit(StrEnum):
-    """What is done when the provider says that a limit is reached."""
+    """What to do when the provider's limit is reached."""
 
     WAIT = "wait"
     STOP = "stop"
@@ -46,14 +46,14 @@ class OnLimit(StrEnum):
 
 
 class ClaudePrompt(StrEnum):
-    """How a Claude-compatible provider is given the prompt; `auto` is by its length."""
+    """How a Claude-compatible provider takes the prompt; `auto` depends on its length."""
 
     AUTO = "auto"
     ARG = "arg"
     STDIN = "stdin"
 
 
-#: What that convention gives to Claude if nothing is said.
+#: The default arguments of `--claude-command`, from the provider convention.
 CLAUDE_ARGS = "--dangerously-skip-permissions --output-format stream-json --verbose"
 
 
@@ -65,7 +65,7 @@ class AdapterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """0 is "no limit" for every limit and deadline."""
+    """0 disables a limit or a deadline."""
 
     agent: str = "auto"
     agents: tuple[str, ...] = ()
@@ -138,13 +138,13 @@ class Settings(msgspec.Struct, frozen=True):
 
 
 class Option(msgspec.Struct, frozen=True):
-    """How a setting is reached from outside."""
+    """How users can set a setting, and its help."""
 
     name: str
     help: str
     flags: tuple[str, ...] = ()
     metavar: str | None = None
-    #: keys in ralph.yml, the strongest first; the flat name always works
+    #: more keys in ralph.yml, the strongest first; the flat name always works
     keys: tuple[str, ...] = ()
     env: tuple[str, ...] = ()
     group: str = ""
@@ -161,7 +161,7 @@ class Option(msgspec.Struct, frozen=True):
 OPTIONS: tuple[Option, ...] = (
     Option(
         "agent",
-        "Which agent: a name, or 'auto' for the first that is installed [default: auto].",
+        "Agent to run: a name, or 'auto' for the first one installed. [default: auto]",
         ("--agent",),
         "NAME",
         ("cli.backend",),
@@ -169,7 +169,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "agents",
-        "The agent, and those that take over while it is limited, separated by commas [default: --agent alone].",
+        "Agents in order of preference, separated by commas: the first one runs, the others are fallbacks "
+        "while it is rate-limited. [default: --agent alone]",
         ("--agents",),
         "NAMES",
         ("cli.agents",),
@@ -177,8 +178,8 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "agent_cmd",
-        "Run this shell command as the agent. {prompt} in it becomes the path of a file with the "
-        "prompt; without it the prompt comes on stdin.",
+        "Shell command to run as the agent. {prompt} in it is replaced by the path of a file that holds the "
+        "prompt; without it, the command reads the prompt from stdin.",
         ("--agent-cmd",),
         "CMD",
         ("cli.agent_cmd",),
@@ -187,7 +188,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "agent_script",
-        "Run this agent script (a bash file with agent_invoke and its fellows), by path or by its name in agents/.",
+        "Agent script to run (a bash file with agent_invoke and related functions): a path, or its name in agents/.",
         ("--agent-script",),
         "FILE",
         ("cli.agent_script",),
@@ -195,28 +196,28 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "command",
-        "The program of a custom agent (agent: custom), or another binary for a named one.",
+        "Program of a custom agent (agent: custom), or another binary for a named agent.",
         keys=("cli.command",),
     ),
     Option("args", "Arguments of a custom agent, before the prompt.", keys=("cli.args",)),
     Option("prompt_mode", "How a custom agent takes the prompt: arg, stdin or file.", keys=("cli.prompt_mode",)),
     Option(
         "prompt_flag",
-        "The flag in front of the prompt argument of a custom agent.",
+        "Flag before the prompt argument of a custom agent.",
         keys=("cli.prompt_flag",),
     ),
-    Option("agent_priority", "The order in which 'auto' looks for agents.", keys=("cli.agent_priority",)),
-    Option("adapters", "Settings of single agents: enabled (for 'auto'), timeout of an iteration."),
+    Option("agent_priority", "Order in which 'auto' looks for agents.", keys=("cli.agent_priority",)),
+    Option("adapters", "Settings per agent: enabled (for 'auto') and timeout (of an iteration)."),
     Option(
         "dialect",
-        "Which convention's files to follow: auto, none, orchestrator, provider, driver or script [default: auto].",
+        "Convention whose files to follow: auto, none, orchestrator, provider, driver or script. [default: auto]",
         ("--dialect",),
         "NAME",
         group="Agent",
     ),
     Option(
         "driver",
-        "Run the agent of this platform driver: a path, or its name in ralph/drivers or .ralph/drivers.",
+        "Platform driver whose agent to run: a path, or its name in ralph/drivers or .ralph/drivers.",
         ("--driver",),
         "PATH|NAME",
         env=("PLATFORM_DRIVER",),
@@ -224,27 +225,27 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "claude_command",
-        "Run this program as the agent: any that takes Claude's -p PROMPT and writes its stream-json.",
+        "Claude-compatible program to run as the agent: it takes -p PROMPT and writes stream-json.",
         ("--claude-command",),
         "CMD",
         group="Agent",
     ),
     Option(
         "claude_args",
-        "The arguments of --claude-command, in front of the prompt [default: those that Claude needs].",
+        "Arguments of --claude-command, before the prompt. [default: those that Claude Code needs]",
         ("--claude-args",),
         "ARGS",
         group="Agent",
     ),
-    Option("claude_prompt", "How --claude-command is given the prompt: auto (by its length), arg or stdin."),
-    Option("claude_error_patterns", "Texts in the output of --claude-command that mean that it failed."),
-    Option("claude_limit_patterns", "Texts in the output of --claude-command that mean that a limit is reached."),
-    Option("claude_retry_patterns", "Texts in the output of --claude-command that mean that it should be tried again."),
-    Option("preserve_anthropic_api_key", "Let ANTHROPIC_API_KEY reach --claude-command."),
-    Option("wait_on_limit", "How long to wait after one of claude_limit_patterns was seen."),
+    Option("claude_prompt", "How --claude-command takes the prompt: auto (depends on its length), arg or stdin."),
+    Option("claude_error_patterns", "Texts in the output of --claude-command that mean it failed."),
+    Option("claude_limit_patterns", "Texts in the output of --claude-command that mean it is rate-limited."),
+    Option("claude_retry_patterns", "Texts in the output of --claude-command that mean it should be retried."),
+    Option("preserve_anthropic_api_key", "Pass ANTHROPIC_API_KEY on to --claude-command."),
+    Option("wait_on_limit", "How long to wait after one of claude_limit_patterns matches."),
     Option(
         "transcript",
-        "How to read the agent's output: auto, plain, rtf1 or another adapter [default: auto].",
+        "Format of the agent's output: auto, plain, rtf1 or another adapter. [default: auto]",
         ("--transcript",),
         "NAME",
         ("cli.transcript",),
@@ -252,7 +253,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "model",
-        "The model, passed to the agent by its own flag [default: the agent's].",
+        "Model, passed to the agent with its own flag. [default: the agent's]",
         ("--model",),
         "NAME",
         ("cli.model",),
@@ -260,7 +261,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "allowed_tools",
-        "The only tools the agent may use, separated by commas [default: all].",
+        "Tools that the agent may use, separated by commas. [default: all]",
         ("--allowed-tools",),
         "NAMES",
         ("cli.allowed_tools",),
@@ -268,14 +269,14 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "continue_session",
-        "Go on with the agent's own session in each iteration, instead of starting afresh.",
+        "Continue the agent's own session in each iteration instead of starting fresh.",
         ("--continue-session",),
         keys=("cli.continue_session",),
         group="Agent",
     ),
     Option(
         "session_expiry",
-        "With --continue-session: how old a session may get before a new one is begun [default: 24h].",
+        "With --continue-session, the age at which a session is replaced by a new one. [default: 24h]",
         ("--session-expiry",),
         "TIME",
         ("cli.session_expiry",),
@@ -283,15 +284,15 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "pty",
-        "Run the agent on a terminal of its own instead of pipes [default: as it needs].",
+        "Run the agent in a terminal of its own instead of with pipes. [default: per agent]",
         ("--pty",),
         keys=("cli.pty",),
         group="Agent",
     ),
-    Option("prompt", "The prompt itself.", ("-p", "--prompt"), "TEXT", ("event_loop.prompt",), group="Prompt"),
+    Option("prompt", "Prompt text.", ("-p", "--prompt"), "TEXT", ("event_loop.prompt",), group="Prompt"),
     Option(
         "prompt_file",
-        "Read the prompt from a file, again for each iteration [default: PROMPT.md].",
+        "File with the prompt, read again before each iteration. [default: PROMPT.md]",
         ("-P", "--prompt-file"),
         "FILE",
         ("event_loop.prompt_file",),
@@ -299,14 +300,14 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "plan",
-        "Work through the open boxes of this plan, by the provider convention's rules [default: its only plan].",
+        "Plan file whose open checkboxes to work through, following the provider convention. [default: its only plan]",
         ("--plan",),
         "FILE",
         group="Prompt",
     ),
     Option(
         "cwd",
-        "Where the agent works [default: here]. In ralph.yml it is seen from that file.",
+        "Directory that the agent works in; in ralph.yml, relative to that file. [default: the current directory]",
         ("--cwd",),
         "DIR",
         ("cli.cwd",),
@@ -314,7 +315,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "completion_promise",
-        "The line by which the agent says that all is done [default: <promise>COMPLETE</promise> or LOOP_COMPLETE].",
+        "Line that the agent prints when the work is done. [default: <promise>COMPLETE</promise> or LOOP_COMPLETE]",
         ("--completion-promise",),
         "TEXT",
         ("event_loop.completion_promise",),
@@ -322,58 +323,58 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "signals",
-        "How the agent says that all is done: promise (a line of its own), status (a RALPH_STATUS block) or auto "
-        "[default: auto].",
+        "How the agent reports that the work is done: promise (a line of its own), status (a RALPH_STATUS "
+        "block) or auto. [default: auto]",
         ("--signals",),
         "KIND",
         group="Completion",
     ),
-    Option("fix_plan", "With signals: status, a list of boxes; when all are ticked, the work is complete."),
+    Option("fix_plan", "With signals: status, a checklist; the work is complete when every box is ticked."),
     Option(
         "verify",
-        "A check that ralph runs itself before it believes that the work is done. Can be given several times; "
-        "an empty one drops those of ralph.yml.",
+        "Command that checks the work when the agent says it is done. Can be repeated; an empty value drops "
+        "the checks in ralph.yml.",
         ("--verify",),
         "CMD",
         group="Completion",
     ),
     Option(
         "verify_timeout",
-        "How long one check may take [default: 10m].",
+        "Time limit for each check. [default: 10m]",
         ("--verify-timeout",),
         "TIME",
         group="Completion",
     ),
     Option(
         "verify_strict",
-        "A check blocks completion even if it failed before the run began.",
+        "Let a check block completion even if it failed before the run.",
         ("--verify-strict",),
         group="Completion",
     ),
     Option(
         "confirmations",
-        "How many iterations in a row must say that all is done [default: 1].",
+        "How many iterations in a row must report that the work is done. [default: 1]",
         ("--confirmations",),
         "N",
         group="Completion",
     ),
     Option(
         "allowed_paths",
-        "What the agent may change: files, folders or patterns, separated by commas or given several times "
-        "[default: everything].",
+        "Files, folders or patterns that the agent may change, separated by commas. Can be repeated. "
+        "[default: everything]",
         ("--allowed-paths",),
         "PATHS",
         group="Completion",
     ),
     Option(
         "max_iterations",
-        "How many iterations at most [default: 100]; 0 is no limit.",
+        "Maximum number of iterations; 0 disables the limit. [default: 100]",
         keys=("event_loop.max_iterations",),
         group="Limits",
     ),
     Option(
         "max_runtime",
-        "How long the whole run may take, like 90s, 15m or 8h [default: no limit].",
+        "Time limit for the whole run, such as 90s, 15m or 8h. [default: no limit]",
         ("--max-runtime",),
         "TIME",
         ("event_loop.max_runtime_seconds",),
@@ -381,16 +382,17 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "max_cost",
-        "Stop when the cost, as the agent reports it or by your prices, reaches this many dollars [default: no limit].",
+        "Stop when the cost reaches this many dollars, as reported by the agent or computed from your "
+        "prices. [default: no limit]",
         ("--max-cost",),
         "USD",
         ("event_loop.max_cost_usd",),
         group="Limits",
     ),
-    Option("prices", "A file with the prices of models [default: prices.toml beside your own ralph.yml]."),
+    Option("prices", "File with model prices, instead of prices.toml next to your own ralph.yml."),
     Option(
         "max_tokens",
-        "Stop when this many tokens were used [default: no limit].",
+        "Stop when this many tokens have been used. [default: no limit]",
         ("--max-tokens",),
         "N",
         ("event_loop.max_tokens",),
@@ -398,7 +400,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "max_failures",
-        "How many iterations may fail in a row [default: 5].",
+        "Stop after this many failed iterations in a row. [default: 5]",
         ("--max-failures",),
         "N",
         ("event_loop.max_consecutive_failures",),
@@ -406,51 +408,51 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "max_calls_per_hour",
-        "How often the agent may be called in an hour [default: no limit].",
+        "Maximum number of times to start the agent per hour. [default: no limit]",
         ("--max-calls-per-hour",),
         "N",
         group="Limits",
     ),
     Option(
         "on_limit",
-        "When the provider's limit is reached: wait until it ends, stop, or let the next of --agents take over "
-        "(fallback) [default: wait; fallback if --agents names several].",
+        "What to do when the provider's limit is reached: wait until it resets, stop, or switch to the next "
+        "of --agents (fallback). [default: wait, or fallback if --agents names several]",
         ("--on-limit",),
         "WHAT",
         group="Limits",
     ),
     Option(
         "max_wait",
-        "The longest single wait for a limit to end; a longer one ends the run [default: 6h].",
+        "Longest single wait for a limit to reset; a longer one ends the run. [default: 6h]",
         ("--max-wait",),
         "TIME",
         group="Limits",
     ),
-    Option("limit_retries", "How often in a row to try again after a limit that does not say when it ends."),
-    Option("retry_delay", "The first pause after such a limit; each further one is twice as long."),
-    Option("retry_delay_max", "The longest of these pauses."),
+    Option("limit_retries", "How many times in a row to retry after a limit without a reset time."),
+    Option("retry_delay", "Delay before the first of these retries; it doubles with each further one."),
+    Option("retry_delay_max", "Longest delay between these retries."),
     Option(
         "denied_after",
-        "How many iterations in a row may be refused a tool before a person is needed [default: 1]; 0 is any number.",
+        "Stop for a person after the agent is denied a tool in this many iterations in a row; 0 disables the "
+        "limit. [default: 1]",
     ),
     Option(
         "stuck_after",
-        "How many iterations in a row may change nothing before that counts as stuck [default: 10]; 0 is any number.",
+        "Stop as stuck after this many iterations in a row without a change; 0 disables the limit. [default: 10]",
         ("--stuck-after",),
         "N",
         group="Limits",
     ),
-    Option("same_error_after", "How many iterations in a row may end with the same error before that is stuck."),
+    Option("same_error_after", "Stop as stuck after this many iterations in a row with the same error."),
     Option(
         "same_answer_after",
-        "How many iterations in a row may give the same answer, without a commit and with no other files changed, "
-        "before that is stuck.",
+        "Stop as stuck after this many iterations in a row with the same answer, no commit and no other files changed.",
     ),
-    Option("breaker_cooldown", "With breaker_auto_reset: how long to wait when stuck."),
+    Option("breaker_cooldown", "With breaker_auto_reset, how long to wait when stuck."),
     Option("breaker_auto_reset", "When stuck, wait and try one more iteration instead of ending the run."),
     Option(
         "idle_timeout",
-        "End an iteration after this time without any output [default: 15m].",
+        "End an iteration after this long without output. [default: 15m]",
         ("--idle-timeout",),
         "TIME",
         ("event_loop.idle_timeout_seconds",),
@@ -458,7 +460,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "wall_timeout",
-        "End an iteration after this time in any case [default: 2h].",
+        "End an iteration after this long, even if it is still working. [default: 2h]",
         ("--timeout", "--wall-timeout"),
         "TIME",
         ("event_loop.iteration_timeout_seconds",),
@@ -466,14 +468,14 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "grace",
-        "The time an agent gets to end by itself, between TERM and KILL [default: 5s].",
+        "How long an agent may take to exit between TERM and KILL. [default: 5s]",
         ("--grace",),
         "TIME",
         group="Limits",
     ),
     Option(
         "sleep",
-        "Pause between iterations [default: none].",
+        "Pause between iterations. [default: none]",
         ("--sleep",),
         "TIME",
         ("event_loop.cooldown_delay_seconds",),
@@ -481,45 +483,45 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "exclusive",
-        "Whether this is the only run in its directory; no lets several go on side by side, if all say so "
-        "[default: yes].",
+        "Whether this must be the only run in its directory; with no, it can share the directory with other such "
+        "runs. [default: yes]",
         ("--exclusive",),
         "yes|no",
         group="Limits",
     ),
     Option(
         "env_deny",
-        "Keep these variables from the agent and from checks: names or patterns like AWS_*, separated by commas or "
-        "given several times.",
+        "Environment variables to keep from the agent and from checks: names or patterns such as AWS_*, "
+        "separated by commas. Can be repeated.",
         ("--env-deny",),
         "NAMES",
         group="Secrets",
     ),
     Option(
         "mask",
-        "Whether [masked:NAME] is shown and recorded instead of secrets [default: yes].",
+        "Whether to show and record [masked:NAME] instead of secrets. [default: yes]",
         ("--mask",),
         "yes|no",
         group="Secrets",
     ),
     Option(
         "mask_env",
-        "The values of these variables are secrets, too: names or patterns, as for --env-deny.",
+        "More variables whose values are secrets: names or patterns, as for --env-deny.",
         ("--mask-env",),
         "NAMES",
         group="Secrets",
     ),
-    Option("mask_patterns", "Regular expressions: what they match is a secret, too."),
+    Option("mask_patterns", "Regular expressions that match more secrets."),
     Option(
         "redact_raw",
-        "Mask secrets also in the files that else keep every byte: stdout.raw, stderr.raw, prompt.md.",
+        "Also mask secrets in the files that otherwise keep every byte: stdout.raw, stderr.raw and prompt.md.",
         ("--redact-raw",),
         group="Secrets",
     ),
-    Option("interactive", "Ask between iterations whether to go on.", ("-i", "--interactive"), group="Screen"),
+    Option("interactive", "Ask between iterations whether to continue.", ("-i", "--interactive"), group="Screen"),
     Option(
         "ui",
-        "What the screen shows: auto, rich, plain, json or quiet [default: auto].",
+        "What the screen shows: auto, rich, plain, json or quiet. [default: auto]",
         ("--ui",),
         "KIND",
         group="Screen",
@@ -529,23 +531,23 @@ OPTIONS: tuple[Option, ...] = (
 BY_NAME: dict[str, Option] = {o.name: o for o in OPTIONS}
 FIELDS: dict[str, msgspec.structs.FieldInfo] = {f.name: f for f in msgspec.structs.fields(Settings)}
 
-#: Keys of ralph.yml that other versions act on and this one does not yet: named once, not refused.
+#: Keys of ralph.yml that other tools support and ralph does not yet: reported once, not rejected.
 NOT_ACTED_ON: frozenset[str] = frozenset(
     {
         "core", "hats", "events", "memories", "tasks", "skills", "hooks", "features", "RObot", "tui", "verbose",
         "backpressure", "cli.default_mode", "cli.idle_timeout_secs", "event_loop.starting_event",
         "event_loop.required_events", "event_loop.cancellation_promise", "event_loop.persistent",
         "event_loop.enforce_hat_scope", "event_loop.context_window_tokens", "event_loop.checkpoint_interval",
-        # of the first version of that tool
+        # from the first version of the orchestrator
         "checkpoint_interval", "git_checkpoint", "archive_prompts", "enable_metrics", "metrics_interval", "dry_run",
         "iteration_telemetry", "output_preview_length", "context_window", "context_threshold", "max_prompt_size",
         "allow_unsafe_paths", "suppress_warnings", "_suppress_warnings", "project",
     }
 )  # fmt: skip
-#: The same below `adapters.NAME`.
+#: The same, below `adapters.NAME`.
 ADAPTER_NOT_ACTED_ON = frozenset({"max_retries", "args", "env", "tool_permissions"})
 
-#: Settings that choose an agent of another convention's kind.
+#: Settings that choose an agent of another convention.
 HOSTED: tuple[str, ...] = ("agent_script", "claude_command", "driver")
 
 SECTIONS = ("cli", "event_loop")
@@ -558,7 +560,7 @@ def is_duration(name: str) -> bool:
 
 
 def is_yes_or_no(name: str) -> bool:
-    """A switch that is given in words: `--exclusive=no`, and `exclusive: no`, which is a text in YAML 1.2."""
+    """Whether it is a switch that takes yes or no: `--exclusive=no`, or `exclusive: no`, a string in YAML 1.2."""
     return FIELDS[name].type is bool and BY_NAME[name].metavar is not None
 
 

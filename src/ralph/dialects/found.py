@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
+import os
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, cast
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,11 +13,9 @@ from ralph.config import yamlfile
 from ralph.errors import UsageError, nearest
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
-    from ralph.config.filelayer import FileLayer
     from ralph.config.layers import Resolved
-    from ralph.planning.launch import Launch
 
 
 class Dialect(StrEnum):
@@ -28,28 +27,7 @@ class Dialect(StrEnum):
     SCRIPT = "script"  # agents/*.sh and config
 
 
-class Module(Protocol):
-    """What a dialect's module has."""
-
-    def layer(self, found: Found, workdir: Path) -> FileLayer:
-        """Its files as settings, with lines as origins; mistakes and remarks are kept in the layer."""
-
-    def launch(self, resolved: Resolved, workdir: Path) -> Launch:
-        """How its agent is started."""
-
-    def executables(self, found: Found, workdir: Path) -> list[Path]:
-        """The files of the repository that would be executed; nothing is run to know them."""
-
-
-#: The modules that act on a convention's files, and the setting that chooses its kind of agent.
-MODULES: dict[Dialect, tuple[str, str]] = {
-    Dialect.PROVIDER: ("ralph.dialects.provider", "claude_command"),
-    Dialect.DRIVER: ("ralph.dialects.driver", "driver"),
-    Dialect.SCRIPT: ("ralph.dialects.script", "agent_script"),
-}
-
-
-#: Their configuration is a program: reading it runs it, so it needs the user's trust before that.
+#: Their configuration is a program: reading it runs it, so it needs approval before that.
 RUN_TO_BE_READ = frozenset({Dialect.SCRIPT})
 
 
@@ -80,11 +58,17 @@ def find(workdir: Path) -> list[Found]:
     return found
 
 
+def user_file(environ: Mapping[str, str]) -> Path:
+    """The provider convention's configuration of the user's own."""
+    folder = environ.get("RALPHEX_CONFIG_DIR") or "~/.config/ralphex"
+    return Path(os.path.expanduser(folder)) / "config"  # noqa: PTH111 - a user without a home is no reason to fail
+
+
 def choose(workdir: Path, wanted: str) -> tuple[Found | None, list[str]]:
     """The convention to follow (`auto`: the first that is there; `none`), and what the user should know."""
     if wanted == "none":
         return None, []
-    found = [f for f in find(workdir) if f.dialect is Dialect.ORCHESTRATOR or f.dialect in MODULES]
+    found = find(workdir)
     if wanted == "auto":
         if not found:
             return None, []
@@ -103,5 +87,14 @@ def choose(workdir: Path, wanted: str) -> tuple[Found | None, list[str]]:
     return chosen, []
 
 
-def module(dialect: Dialect) -> Module:
-    return cast("Module", importlib.import_module(MODULES[dialect][0]))
+def follows_plan(resolved: Resolved) -> bool:
+    """Whether the run follows a plan file. A given prompt overrides a plan that was found, not one that was named."""
+    settings, origins = resolved.settings, resolved.origins
+    if settings.plan is None:
+        return False
+    prompts = [origins[name] for name in ("prompt", "prompt_file") if getattr(settings, name) is not None]
+    if not prompts:
+        return True
+    if origins["plan"].startswith("--") and prompts[0].startswith("-"):
+        raise UsageError(f"--plan and {prompts[0]} are two answers to one question: give one of them")
+    return origins["plan"].startswith("--")

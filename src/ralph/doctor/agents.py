@@ -14,13 +14,13 @@ from ralph.agents.login import Login, login
 from ralph.agents.spec import PYTHON
 from ralph.agents.versions import VersionStatus, version_status
 from ralph.errors import UsageError
-from ralph.planning.launcher import Examined
-from ralph.planning.prepare import launch_for
+from ralph.launching.known import launch_for
+from ralph.launching.launcher import Examined
 
 if TYPE_CHECKING:
     from ralph.agents.spec import AgentSpec
     from ralph.config.layers import Resolved
-    from ralph.planning.launch import Launch
+    from ralph.launching.launch import Launch
 
 #: Stand for the prompt in an argv that is shown.
 PROMPT = "PROMPT"
@@ -48,7 +48,7 @@ class AgentCheck(msgspec.Struct, frozen=True):
     env: dict[str, str] = {}
     unset_env: tuple[str, ...] = ()
     #: those that the user denies it
-    kept_back: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
     tested: tuple[str, ...] = ()
     minimum: str | None = None
     login: Login | None = None
@@ -109,7 +109,7 @@ def _planned(launch: Launch, resolved: Resolved, *, answers: bool, chosen: bool)
         prompt=launch.delivery,
         transcript=launch.transcript,
         env=launch.invocation.env,
-        kept_back=tuple(sorted(resolved.kept_back)),
+        withheld=tuple(sorted(resolved.withheld)),
         warnings=[w for w in launch.resolved.warnings if w not in told_elsewhere],
     )
 

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.config.settings import Ui
+from ralph.launching.prompt import PromptSource
+from ralph.planning.brought import brought
 from ralph.planning.prepare import prepare_launch
-from ralph.planning.prompt import PromptSource
 from ralph.transcripts.events import Meta, Tag, Text
 from ralph.transcripts.meta import Kind
+from ralph.trust.approval import required
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ralph.config.layers import Resolved
-    from ralph.planning.launch import Launch
+    from ralph.launching.launch import Launch
+    from ralph.planning.settle import Settled
     from ralph.transcripts.events import TranscriptEvent
     from ralph.ui.screen import Screen, Status
 
@@ -77,12 +80,14 @@ class _Collector:
         pass
 
 
-def ask(resolved: Resolved, agent: str | None, run: Run, deadline: float = DEADLINE) -> Live:
-    """Raises UsageError if the agent cannot be started. `run` is what `ralph run` does with a plan."""
+def ask(settled: Settled, agent: str | None, run: Run, deadline: float = DEADLINE) -> Live:
+    """Raises UsageError if the agent cannot be started. `run` is what `ralph run` does with a launch."""
     with tempfile.TemporaryDirectory(prefix="ralph-doctor-", ignore_cleanup_errors=True) as folder:
         workdir = Path(folder).resolve()
         _make_repository(workdir)
-        launch = prepare_launch(_for_one_answer(resolved, agent, deadline), workdir)
+        resolved = _for_one_answer(settled.resolved, agent, deadline)
+        trust = required(settled.trust, brought(resolved, workdir))
+        launch = prepare_launch(resolved, workdir, trust)
         screen = _Collector()
         run(launch, PromptSource(PROMPT, None, "ralph doctor"), screen)
         return _result(launch, screen)

@@ -11,15 +11,13 @@ from ralph.doctor import agents, surroundings
 from ralph.doctor.surroundings import Check, State
 from ralph.errors import UsageError
 from ralph.judging.prices import Prices
+from ralph.planning.brought import brought
 from ralph.planning.prepare import prepare_launch
-from ralph.trust import items as trust
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ralph.config.layers import Resolved
     from ralph.doctor.agents import AgentCheck
-    from ralph.planning.launch import Launch
+    from ralph.launching.launch import Launch
+    from ralph.planning.settle import Settled
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -37,13 +35,13 @@ class Report(msgspec.Struct, frozen=True):
         return any(check.state is State.PROBLEM for check in self.checks)
 
 
-def examine(resolved: Resolved, workdir: Path, config_problem: str | None) -> Report:
+def examine(settled: Settled, config_problem: str | None) -> Report:
     """Looks at everything; starts nothing but version probes."""
     # With settings that are wrong nobody knows which agent was meant.
-    launch, no_agent = _launch(resolved, workdir) if config_problem is None else (None, None)
-    found, not_found = agents.look(resolved, workdir, launch)
+    launch, no_agent = _launch(settled) if config_problem is None else (None, None)
+    found, not_found = agents.look(settled.resolved, settled.workdir, launch)
     prices = launch.prices if launch is not None else Prices()
-    checks = surroundings.look(resolved, workdir, config_problem, prices)
+    checks = surroundings.look(settled, config_problem, prices)
     why_not = [f"{check.name}: {check.text}" for check in checks if check.state is State.PROBLEM]
     if no_agent is not None:
         why_not.append(no_agent)
@@ -51,11 +49,12 @@ def examine(resolved: Resolved, workdir: Path, config_problem: str | None) -> Re
     return Report(ready, launch.agent if launch else None, why_not, found, not_found, checks)
 
 
-def _launch(resolved: Resolved, workdir: Path) -> tuple[Launch | None, str | None]:
-    if trust.untrusted(trust.items(resolved, workdir)):
+def _launch(settled: Settled) -> tuple[Launch | None, str | None]:
+    resolved, workdir = settled.resolved, settled.workdir
+    if settled.trust.missing(brought(resolved, workdir)):
         return None, None  # the check of that name says what is missing
     try:
-        return prepare_launch(resolved, workdir), None
+        return prepare_launch(resolved, workdir, settled.trust), None
     except UsageError as error:
         text = str(error)
         if resolved.settings.agent == "auto" and text.startswith("no agent was found"):

@@ -17,15 +17,17 @@ from ralph.journal.alive import holders
 from ralph.journal.layout import StatePaths
 from ralph.journal.lock import holder_of, is_locked
 from ralph.judging.prices import Prices, package_installed
+from ralph.planning.brought import brought
 from ralph.system import git as ask_git
 from ralph.system.programs import which
-from ralph.trust import items as trust
+from ralph.trust.describe import refusal
 from ralph.ui.screen import choose
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.config.layers import Resolved
+    from ralph.planning.settle import Settled
 
 _LOW, _FULL = 1 << 30, 16 << 20
 
@@ -44,7 +46,8 @@ class Check(msgspec.Struct, frozen=True):
     facts: dict[str, Any] = {}
 
 
-def look(resolved: Resolved, workdir: Path, config_problem: str | None, prices: Prices) -> list[Check]:
+def look(settled: Settled, config_problem: str | None, prices: Prices) -> list[Check]:
+    resolved, workdir = settled.resolved, settled.workdir
     return [
         config(resolved, config_problem),
         directory(workdir),
@@ -54,7 +57,7 @@ def look(resolved: Resolved, workdir: Path, config_problem: str | None, prices: 
         bash(),
         terminal(resolved.settings.ui),
         own_agents(),
-        trusted(resolved, workdir),
+        approved(settled),
         price_table(prices),
     ]
 
@@ -151,23 +154,23 @@ def own_agents() -> Check:
     return Check("own agents", State.OK, text, facts)
 
 
-def trusted(resolved: Resolved, workdir: Path) -> Check:
-    """What of the repository's own a run would execute, and whether it may."""
-    wanted = trust.items(resolved, workdir)
-    missing = trust.untrusted(wanted)
-    files = registry.project_files(workdir)
+def approved(settled: Settled) -> Check:
+    """What a run would run of the repository's own code, and whether that is approved."""
+    wanted = brought(settled.resolved, settled.workdir)
+    missing = settled.trust.missing(wanted)
+    files = registry.project_files(settled.workdir)
     facts = {
         "project_agents": [str(path) for path in files],
         "needed": [item.what for item in wanted],
         "missing": [item.what for item in missing],
     }
     if missing:
-        return Check("trust", State.PROBLEM, trust.refusal(missing), facts)
+        return Check("trust", State.PROBLEM, refusal(missing), facts)
     if wanted:
-        return Check("trust", State.OK, f"what this project brings may be run: {', '.join(facts['needed'])}", facts)
+        return Check("trust", State.OK, f"approved: {', '.join(facts['needed'])}", facts)
     if files:
-        return Check("trust", State.WARNING, registry.not_trusted(files).strip().replace("\n  ", "\n"), facts)
-    return Check("trust", State.OK, "a run would execute nothing of this project's own", facts)
+        return Check("trust", State.WARNING, registry.not_approved(files).strip().replace("\n  ", "\n"), facts)
+    return Check("trust", State.OK, "a run would run none of this project's own code", facts)
 
 
 def price_table(prices: Prices) -> Check:

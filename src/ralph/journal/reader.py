@@ -8,14 +8,17 @@ import msgspec
 
 from ralph.errors import UsageError, nearest
 from ralph.journal.layout import RunPaths, StatePaths
-from ralph.system.files import open_regular, read
+from ralph.system.files import open_regular, read, repository
 from ralph.transcripts.events import EventError, Meta, TranscriptEvent, decode
 from ralph.transcripts.meta import Kind
-from ralph.trust.paths import require_journal
+from ralph.trust.approval import required
+from ralph.trust.items import of_journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from ralph.trust.approval import Trust
 
 
 #: A line of an agent's, each byte of it escaped, is not longer.
@@ -66,12 +69,12 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
     return iter(lambda: file.readline(_MAX_LINE), b"")
 
 
-def find_state(start: Path) -> StatePaths:
-    """The nearest `.ralph/runs`, from a directory upward."""
+def find_state(start: Path, trust: Trust) -> StatePaths:
+    """The nearest `.ralph/runs`, from a directory upward. A link out of the repository needs approval."""
     for folder in (start, *start.parents):
         state = StatePaths(folder)
         if state.runs.is_dir():
-            require_journal(folder)
+            required(trust, of_journal(folder, (state.root, state.runs), repository(folder)))
             return state
     raise UsageError(f"there are no runs here ({start} has no .ralph/runs, nor has a folder above it)")
 

@@ -80,7 +80,7 @@ def find(resolved: Resolved) -> Prices:
     named = resolved.settings.prices
     if named is not None:
         return load(resolved.bases.get("prices", Path()) / Path(named).expanduser())
-    default = user_config_dir() / "prices.toml"
+    default = user_config_dir(resolved.environ) / "prices.toml"
     return load(default) if default.exists() else Prices()
 
 

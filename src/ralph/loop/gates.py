@@ -12,7 +12,7 @@ from ralph.loop.verify import Check, blocking, feedback, run_check
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ralph.planning.launch import Launch
+    from ralph.launching.launch import Launch
     from ralph.runners.process import Supervisor
     from ralph.transcripts.events import TranscriptEvent
 

@@ -12,27 +12,26 @@ from ralph.errors import RunError, UsageError
 from ralph.judging import costs
 from ralph.judging.judge import Verdict, judge
 from ralph.judging.observe import Observation, add_usage, known_total
+from ralph.launching.launcher import CommandLine, SessionMode
 from ralph.loop import progress, report
 from ralph.loop.record import Recorder
 from ralph.loop.sessions import Ticket, session_of, told_again
-from ralph.planning.launcher import CommandLine, SessionMode
 from ralph.runners.process import Command, Ended, EndKind
 from ralph.transcripts.safe import SafeAdapter
-from ralph.trust import items as trust
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.journal.writer import JournalWriter
     from ralph.judging.signals import Markers
+    from ralph.launching.launch import Launch
+    from ralph.launching.prompt import PromptSource
     from ralph.loop.announce import Announcer
     from ralph.loop.control import Control
     from ralph.loop.gates import Gates
     from ralph.loop.limits import Limits
     from ralph.loop.state import RunState
     from ralph.loop.turns import Turns
-    from ralph.planning.launch import Launch
-    from ralph.planning.prompt import PromptSource
     from ralph.runners.process import Supervisor
     from ralph.runners.stop import StopSwitch
     from ralph.transcripts.base import Capabilities
@@ -197,8 +196,7 @@ class Iterations:
     def _child_env(self, prompt_file: Path) -> dict[str, str]:
         """What an agent or a hook may want to know; none of these names is a setting of ours."""
         launch = self._launch
-        env = {name: value for name, value in launch.env.items() if name != trust.VARIABLE}  # for this run, no other
-        return env | {
+        return launch.env | {
             "RALPH_RUN_ID": self._journal.paths.run_id,
             "RALPH_RUN_DIR": str(self._journal.paths.root),
             "RALPH_ITERATION": str(self._state.iteration),

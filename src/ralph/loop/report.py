@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ralph.journal.layout import RunPaths
     from ralph.judging.costs import RunCosts
     from ralph.judging.observe import Observation
+    from ralph.launching.launch import Launch
     from ralph.loop.decide import Step
     from ralph.loop.iteration import Finished
     from ralph.loop.limits import Limits
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from ralph.loop.state import RunState
     from ralph.loop.verify import Check
     from ralph.loop.waits import Wait
-    from ralph.planning.launch import Launch
 
 _FILES_SHOWN = 12
 

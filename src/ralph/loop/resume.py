@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ralph.journal.layout import RunPaths
     from ralph.judging.signals import Markers
-    from ralph.planning.launch import Launch
+    from ralph.launching.launch import Launch
 
 _CHUNK = 1 << 20
 

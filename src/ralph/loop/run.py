@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ralph.journal.writer import JournalWriter
+    from ralph.launching.launch import Launch
+    from ralph.launching.prompt import PromptSource
     from ralph.loop.resume import Past
     from ralph.loop.state import RunState
-    from ralph.planning.launch import Launch
-    from ralph.planning.prompt import PromptSource
     from ralph.runners.process import Supervisor
     from ralph.runners.stop import StopSwitch
     from ralph.transcripts.events import TranscriptEvent

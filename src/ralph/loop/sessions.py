@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ralph.launching.launcher import SessionMode
 from ralph.loop.state import Session
-from ralph.planning.launcher import SessionMode
 from ralph.transcripts.events import Usage, decode_json
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.judging.judge import Verdict
-    from ralph.planning.launch import Launch
-    from ralph.planning.launcher import Launcher
+    from ralph.launching.launch import Launch
+    from ralph.launching.launcher import Launcher
 
 #: How much of a recording is searched for an id that no event told.
 _SEARCHED = 4 << 20

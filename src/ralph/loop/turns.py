@@ -14,9 +14,9 @@ from ralph.loop.state import RunState, Session, resumed
 from ralph.runners.process import Deadlines
 
 if TYPE_CHECKING:
+    from ralph.launching.launch import Launch
     from ralph.loop.iteration import Finished
     from ralph.loop.resume import Past
-    from ralph.planning.launch import Launch
     from ralph.transcripts.events import Usage
 
 

@@ -12,8 +12,6 @@ from ralph.masking.known import secrets_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ralph.config.settings import Settings
-
 #: Names that programs tell events apart by; no secret can be hidden there.
 _STRUCTURE = frozenset({"type", "tag", "kind"})
 _OFF = frozenset({"0", "false", "no", "off"})
@@ -67,13 +65,6 @@ def replaced(text: str, spans: list[Span]) -> str:
         parts += [text[at : span.start], mark(span.label)]
         at = span.end
     return "".join([*parts, text[at:]])
-
-
-def for_settings(settings: Settings, environ: Mapping[str, str], known: Iterable[str] = ()) -> Masker:
-    """As the user wants it. `known` are names of variables by which agents log in."""
-    if not settings.mask:
-        return Masker(on=False)
-    return Masker(secrets_of(environ, settings.mask_env, known), settings.mask_patterns)
 
 
 def for_environment(environ: Mapping[str, str] | None = None) -> Masker:

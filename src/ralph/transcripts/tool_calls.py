@@ -21,6 +21,10 @@ class ToolCalls:
         #: The refusal of each tool that was not allowed to run and has not succeeded since.
         self.refused = Recent[str, str]()
 
+    def name(self, call: str) -> str | None:
+        """The tool of a call that is still running."""
+        return self._calls.get(call)
+
     def start(self, call: str, name: str, arguments: dict[str, Any] | None) -> list[TranscriptEvent]:
         if call in self._calls:
             return []

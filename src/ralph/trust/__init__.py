@@ -1,0 +1,1 @@
+"""What a repository brings that needs approval, and what its user has approved."""

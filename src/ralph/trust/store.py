@@ -1,31 +1,88 @@
-"""What the user said may be run, directory by directory: hashes in files of their own."""
+"""What the user has approved, directory by directory: digests in files of their own."""
 
 from __future__ import annotations
 
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ralph.errors import RunError
+from ralph.system.digest import digest
 from ralph.system.folders import user_config_dir
+from ralph.trust.items import file_digest
 
-try:  # as `random` does: hashlib would load all of OpenSSL, which takes a twentieth of a start
-    from _sha2 import sha256  # type: ignore[import-not-found, unused-ignore]
-except ImportError:
-    try:
-        from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore] # its name in Python 3.11
-    except ImportError:
-        from hashlib import sha256
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ralph.trust.items import Item
 
 
 class Record(msgspec.Struct):
-    """One directory. `allowed` has, for each thing that is run, the hashes of what it was when it was allowed."""
+    """One directory. `allowed` maps each thing to the digests that it had when it was approved."""
 
     directory: str
     allowed: dict[str, list[str]] = {}
     when: float = 0.0
+
+
+def remembered(wanted: Iterable[Item]) -> list[Item]:
+    """Those of the items that are approved as they are now."""
+    wanted = list(wanted)
+    records = {root: load(root).allowed for root in {item.root for item in wanted}}
+    return [item for item in wanted if _allows(records[item.root], item)]
+
+
+def _allows(allowed: dict[str, list[str]], item: Item) -> bool:
+    if item.digest in allowed.get(item.what, ()):
+        return True
+    # A configuration that ralph wrote itself is approved as a whole, until somebody changes it.
+    return item.source is not None and file_digest(item.source) in allowed.get(_whole(item.source), ())
+
+
+def is_changed(item: Item) -> bool:
+    """Whether another version of it was approved."""
+    before = load(item.root).allowed.get(item.what, [])
+    return bool(before) and item.digest not in before
+
+
+def remember(items: Iterable[Item]) -> None:
+    """Approve these as they are now, until they change. RunError if that cannot be stored."""
+    by_root: dict[Path, dict[str, list[str]]] = {}
+    for item in items:
+        by_root.setdefault(item.root, {}).setdefault(item.what, []).append(item.digest)
+    for root, things in by_root.items():
+        _allow(root, things)
+
+
+def remember_file(path: Path) -> None:
+    """Approve all commands in a file that ralph wrote for its user, until somebody changes it."""
+    _allow(path.parent, {_whole(path): [file_digest(path)]})
+
+
+def load(root: Path) -> Record:
+    """What is approved in a directory, by its real path; an unreadable record approves nothing."""
+    root = root.resolve()
+    return _read(_path(root), str(root)) or Record(str(root))
+
+
+def everything() -> list[Record]:
+    found = [_read(path) for path in sorted(folder().glob("*.json"))]
+    return sorted((r for r in found if r is not None), key=lambda r: r.directory)
+
+
+def forget(root: Path) -> bool:
+    """Whether there was anything to forget."""
+    path = _path(root.resolve())
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise RunError(f"{path} cannot be removed: {error.strerror}") from None
+    return True
 
 
 def folder() -> Path:
@@ -36,10 +93,8 @@ def _path(root: Path) -> Path:
     return folder() / f"{digest(os.fsencode(root))[:32]}.json"
 
 
-def load(root: Path) -> Record:
-    """What is allowed in a directory, by its real path; a file that cannot be read allows nothing."""
-    root = root.resolve()
-    return _read(_path(root), str(root)) or Record(str(root))
+def _whole(source: Path) -> str:
+    return f"all of {source.name}"
 
 
 def _read(path: Path, directory: str | None = None) -> Record | None:
@@ -50,42 +105,21 @@ def _read(path: Path, directory: str | None = None) -> Record | None:
     return record if directory in (None, record.directory) else None
 
 
-def everything() -> list[Record]:
-    found = [_read(path) for path in sorted(folder().glob("*.json"))]
-    return sorted((r for r in found if r is not None), key=lambda r: r.directory)
-
-
-def allow(root: Path, things: dict[str, list[str]]) -> None:
-    """Adds to what is allowed in a directory. RunError if that cannot be kept."""
+def _allow(root: Path, things: dict[str, list[str]]) -> None:
     import tempfile
 
-    record = load(root)
+    before = load(root)
+    allowed = {**before.allowed}
     for what, digests in things.items():
-        record.allowed[what] = list(dict.fromkeys([*record.allowed.get(what, []), *digests]))
-    record.when = time.time()
+        allowed[what] = list(dict.fromkeys([*allowed.get(what, []), *digests]))
+    record = Record(before.directory, allowed, time.time())
     place = _path(root.resolve())
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # mkstemp makes it for the user alone (0600); the rename makes it appear whole
+        # mkstemp makes it readable for the user alone (0600); the rename makes it appear whole.
         handle, name = tempfile.mkstemp(dir=place.parent, prefix=".new-")
         with os.fdopen(handle, "wb") as file:
             file.write(msgspec.json.encode(record))
         Path(name).replace(place)
     except OSError as error:
-        raise RunError(f"what you trust cannot be remembered in {place.parent}: {error.strerror}") from None
-
-
-def forget(root: Path) -> bool:
-    """Whether there was anything to forget."""
-    try:
-        _path(root.resolve()).unlink()
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise RunError(f"{_path(root.resolve())} cannot be removed: {error.strerror}") from None
-    return True
-
-
-def digest(data: bytes) -> str:
-    text: str = sha256(data).hexdigest()
-    return text
+        raise RunError(f"your approval cannot be stored in {place.parent}: {error.strerror}") from None

@@ -1,8 +1,11 @@
-"""Codex's human transcript: roles that output imitates, two streams in any order, the last message said once."""
+"""Codex's human-readable transcripts: imitated roles, two streams in any order, bounded memory."""
 
 from __future__ import annotations
 
 import gzip
+import random
+import re
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ralph.agents.codex import held
 from ralph.agents.codex.adapter import CodexAdapter
 from ralph.judging.judge import judge
 from ralph.judging.observe import Observation
@@ -39,7 +43,7 @@ START = [*HEADER, PROMPT]
 def feed(
     stderr: list[str], stdout: list[str], prompt: str | None = PROMPT, order: list[bool] | None = None
 ) -> list[TranscriptEvent]:
-    """All lines; `order` says for each whether it is taken from stderr, as far as there is one left."""
+    """Feeds all lines. `order` says for each one whether it comes from stderr, as long as there is one left."""
     adapter = CodexAdapter()
     adapter.prompt = prompt
     err, out, found = list(stderr), list(stdout), []
@@ -72,8 +76,8 @@ def ends(found: list[TranscriptEvent]) -> list[tuple[ToolStatus, int | None]]:
 def verdict(found: list[TranscriptEvent], code: int = 0) -> tuple[str, bool]:
     seen = Observation(Markers())
     seen.feed(found)
-    told = judge(Ended(EndKind.EXITED, "", code), seen, structured=False)
-    return told.outcome.value, told.completed
+    verdict = judge(Ended(EndKind.EXITED, "", code), seen, structured=False)
+    return verdict.outcome.value, verdict.completed
 
 
 @pytest.mark.parametrize("version", ["0.50.0", "0.166.0"])
@@ -81,7 +85,7 @@ def verdict(found: list[TranscriptEvent], code: int = 0) -> tuple[str, bool]:
 @given(order=st.lists(st.booleans(), max_size=60))
 def test_the_order_in_which_the_streams_are_read_changes_nothing(version: str, order: list[bool]) -> None:
     stderr, stdout = read(f"{version}/text-success.stderr"), read(f"{version}/text-success.txt")
-    # Its header is there before anything else: Codex prints it when it starts, and its last message when it ends.
+    # Codex prints its header when it starts and its last message when it ends, so the header always comes first.
     first = next(i for i, line in enumerate(stderr) if line.startswith("OpenAI Codex")) + 1
     found = feed(stderr, stdout, order=[True] * first + order)
     assert verdict(found) == ("ok", True)
@@ -90,7 +94,7 @@ def test_the_order_in_which_the_streams_are_read_changes_nothing(version: str, o
 
 
 @pytest.mark.parametrize("version", ["0.50.0", "0.166.0"])
-def test_both_streams_in_one(version: str) -> None:
+def test_both_streams_merged_into_one(version: str) -> None:
     merged = read(f"{version}/text-success.stderr") + read(f"{version}/text-success.txt")
     found = feed([], merged)
     assert verdict(found) == ("ok", True)
@@ -106,7 +110,7 @@ def test_the_prompt_is_hidden_whatever_it_says() -> None:
     assert says(found).startswith("I'll look at the files first.")
 
 
-def test_a_prompt_that_is_echoed_otherwise_than_given_is_still_no_words() -> None:
+def test_a_prompt_that_is_echoed_differently_is_still_not_the_agents_words() -> None:
     found = feed([*HEADER, "Other words", "codex", "Hi.", "tokens used", "12"], ["Hi."])
     assert says(found, Tag.PROMPT) == "Other words"
     assert says(found) == "Hi."
@@ -128,14 +132,14 @@ def test_the_last_message_on_stdout_counts_whatever_stderr_looked_like() -> None
     assert verdict(found) == ("ok", False)
 
 
-def test_an_errors_text_in_output_is_no_error() -> None:
+def test_an_error_message_in_output_is_no_error() -> None:
     command = ["exec", "/bin/bash -lc 'x' in /w", " exited 1 in 5ms:", "ERROR: 429 Too Many Requests", ""]
     found = feed([*START, *command, "codex", "It failed.", "tokens used", "5"], ["It failed."])
     assert verdict(found)[0] == "ok"
     assert verdict(feed([*START, *command], []), code=-9)[0] == "crashed"
 
 
-def test_an_error_at_the_end_is_why_it_failed() -> None:
+def test_an_error_at_the_end_is_the_reason_of_the_failure() -> None:
     found = feed([*START, "ERROR: Reconnecting... 2/5", "ERROR: unexpected status 503 Service Unavailable"], [])
     assert verdict(found, code=1)[0] == "overloaded"
     assert [e.meta["attempt"] for e in found if isinstance(e, Meta) and e.meta["kind"] == "retry"] == [2]
@@ -172,6 +176,32 @@ def test_words_with_a_line_exec_stay_words() -> None:
     assert "I call\nexec\nand then\nuser\nmore." in says(found)
 
 
+def test_a_line_exec_does_not_swallow_the_commands_after_it() -> None:
+    """The line after it opens a quote that a later line closes."""
+    stderr = [*START, "codex", "I call", "exec", "it's", "that's it", "exec", "ls in /w", " succeeded in 3ms:", "a"]
+    found = feed(stderr, [])
+    assert says(found) == "I call\nexec\nit's\nthat's it"
+    assert [e.tool.input for e in found if isinstance(e, ToolStart)] == [{"command": "ls", "cwd": "/w"}]
+
+
+def test_lines_that_may_be_a_command_are_not_lost_at_the_end() -> None:
+    found = feed([*START, "codex", "I call", "exec", "it's", "exec", 'say "hi', "w1"], [])
+    assert says(found) == "I call\nexec\nit's\nexec\nsay \"hi\nw1"
+
+
+def test_the_last_message_is_known_although_it_was_held() -> None:
+    command = ["exec", "ls in /w", " succeeded in 3ms:"]
+    turns = [*command, "x", "", "codex", "One.", *command, "y", "", "codex", "Two.", "", "Three."]
+    found = feed([*START, *turns, "tokens used", "12"], ["Two.", "", "Three."])
+    assert says(found) == "One.\nTwo.\n\nThree."
+
+
+def test_a_last_message_that_differs_from_the_transcript_is_shown() -> None:
+    assert says(feed([*START, "codex", "One."], ["Zero.", "One."])) == "One.\nZero."
+    stamped = "[2026-11-15T21:08:02] OpenAI Codex v0.36.0 (research preview)"
+    assert says(feed([stamped], ["Only here."])) == "Only here."
+
+
 def test_a_command_that_never_ended_was_started() -> None:
     found = feed([*START, "exec", "bash -lc 'sleep 60' in /w"], [])
     assert [e.tool.name for e in found if isinstance(e, ToolStart)] == ["shell"]
@@ -203,36 +233,95 @@ def test_colours_of_a_terminal() -> None:
     assert verdict(found) == ("ok", True)
 
 
-def test_lines_made_to_look_like_commands_do_not_cost_more_than_others() -> None:
+def test_lines_that_imitate_commands_do_not_take_longer_than_others() -> None:
     stderr = [*START, "codex", *["exec", "'"] * 50_000]
     assert says(feed(stderr, [])).count("exec") == 50_000
 
 
-_LINES = st.sampled_from(
+def test_a_command_with_very_many_lines_is_read_once() -> None:
+    lines = [f"line {number} in /w, it is not the end:" for number in range(10_000)]
+    stderr = [*START, "exec", "bash -lc 'cat <<E", *lines, "E' in /w", " exited 1 in 2m05s:", "x"]
+    found = feed(stderr, [])
+    (start,) = (e.tool for e in found if isinstance(e, ToolStart))
+    assert start.input == {"command": "\n".join(["bash -lc 'cat <<E", *lines, "E'"]), "cwd": "/w"}
+    assert ends(found) == [(ToolStatus.FAIL, 125_000)]
+
+
+def test_a_very_long_status_line_is_read_once() -> None:
+    long = " succeeded in 1" * 200_000 + ":"
+    found = feed([*START, "exec", "ls in /w", long, " succeeded in 3ms:", "x"], [])
+    assert ends(found) == [(ToolStatus.OK, 3)]
+
+
+_STAMPED = "[2026-11-15T21:08:02] "
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "spoken"),
     [
-        "user",
-        "codex",
-        "exec",
-        "thinking",
-        "tokens used",
-        "1,234",
-        "",
-        " succeeded in 3ms:",
-        "bash -lc 'x' in /w",
-        "bash -lc 'y' in /w exited 3 in 1ms:",
-        "**Plan**",
-        "ERROR: no",
-        "apply patch",
-        "patch: completed",
-        "file update",
-        "A /w/x",
-        "apply_patch(auto_approved=true) exited 0 in 3ms:",
-        "mcp: a/b started",
-        "mcp: a/b (completed)",
-        "Reconnecting... 1/5",
-        "it's",
+        ([*START, "exec", "ls in /w", " succeeded in 3ms:"], ["", "codex", "Read it."], True),
+        # This version prints 20 lines at most, so everything after so many is output.
+        ([*START, "exec", "ls in /w succeeded in 3ms:"], ["", "codex", "Read it."], False),
+        (
+            [f"{_STAMPED}OpenAI Codex v0.36.0", f"{_STAMPED}exec ls in /w", f"{_STAMPED}ls succeeded in 3ms:"],
+            [f"{_STAMPED}codex", "Read it."],
+            True,
+        ),
+    ],
+)
+@pytest.mark.parametrize(("count", "width"), [(50_000, 1000), (400_000, 0)])
+def test_very_much_output_does_not_fill_the_memory(
+    start: list[str], end: list[str], spoken: bool, count: int, width: int
+) -> None:
+    """50 MB of long lines, and short ones that would take 25 MB as Python objects."""
+    adapter = CodexAdapter()
+    for line in start:
+        adapter.feed_stderr(line)
+    seen = 0
+    tracemalloc.start()
+    try:
+        for number in range(count):
+            for event in adapter.feed_stderr(f"{number:06d}{'x' * width}"):
+                assert isinstance(event, ToolOutput)
+                numbers = [int(text[:6]) for text in event.text.split("\n")]
+                assert numbers == list(range(seen, seen + len(numbers)))
+                seen += len(numbers)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 18 << 20
+    rest = [event for line in end for event in adapter.feed_stderr(line)] + adapter.flush()
+    assert [text[:6] for text in outputs(rest)[0].split("\n")][: count - seen] == [
+        f"{n:06d}" for n in range(seen, count)
     ]
-) | st.from_regex(r"\Aw[a-z]{1,5}[0-9]{6}\Z")
+    assert ends(rest) == [(ToolStatus.OK, 3)]
+    assert (says(rest) == "Read it.") is spoken
+
+
+_IMITATIONS = [
+    "user",
+    "codex",
+    "exec",
+    "thinking",
+    "tokens used",
+    "1,234",
+    "",
+    " succeeded in 3ms:",
+    "bash -lc 'x' in /w",
+    "bash -lc 'y' in /w exited 3 in 1ms:",
+    "**Plan**",
+    "ERROR: no",
+    "apply patch",
+    "patch: completed",
+    "file update",
+    "A /w/x",
+    "apply_patch(auto_approved=true) exited 0 in 3ms:",
+    "mcp: a/b started",
+    "mcp: a/b (completed)",
+    "Reconnecting... 1/5",
+    "it's",
+]
+_LINES = st.sampled_from(_IMITATIONS) | st.from_regex(r"\Aw[a-z]{1,5}[0-9]{6}\Z")
 
 
 @settings(max_examples=300, deadline=None)
@@ -255,9 +344,26 @@ def test_no_word_is_lost_and_every_end_has_its_start(err: list[str], out: list[s
             assert event.tool.id in started
 
 
+@pytest.mark.parametrize("most", [300, 3000])
+@pytest.mark.parametrize("seed", range(20))
+def test_long_output_is_handed_on_in_order_and_in_parts(most: int, seed: int) -> None:
+    """No matter what it imitates, every line comes out once, in its order."""
+    rng = random.Random(seed)
+    output = [rng.choice([*_IMITATIONS, *[f"word{number}"] * 20]) for number in range(300)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(held, "MOST_HELD", most)
+        found = feed([*START, "exec", "ls in /w", " succeeded in 3ms:", *output], [])
+    shown = "\n".join(
+        str(e.tool.input) if isinstance(e, ToolStart) else e.text
+        for e in found
+        if isinstance(e, Text | ToolOutput | ToolStart)
+    )
+    assert re.findall(r"word\d+", shown) == [line for line in output if line.startswith("word")]
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(_LINES | st.sampled_from(["[2026-11-15T21:08:03] codex", "[2026-11-15T21:08:03] exec ls in /w"])))
-def test_the_older_transcript_loses_no_word_either(lines: list[str]) -> None:
+def test_the_older_transcript_loses_no_word(lines: list[str]) -> None:
     adapter = CodexAdapter()
     found = adapter.feed("[2026-11-15T21:08:02] OpenAI Codex v0.36.0 (research preview)")
     found = [e for line in lines for e in adapter.feed(line)] + adapter.flush()

@@ -1,20 +1,15 @@
-"""kimi-cli and Kimi Code, beyond what the recordings show: other releases, hooks, terminals, damaged lines."""
+"""kimi-cli and Kimi Code: what the recordings do not cover, such as hooks, terminals and damaged lines."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.agents.kimi.adapter import KimiAdapter
 from ralph.judging.replay import replay
@@ -83,7 +78,7 @@ def ends(found: list[TranscriptEvent]) -> list[ToolStatus]:
 # -- stream-json
 
 
-def test_line_separators_inside_a_string_stay_there() -> None:
+def test_line_separators_inside_a_string_do_not_split_it() -> None:
     text = "one\u2028two\u2029three\u0085four"
     assert says(events(word(text))) == [text]
 
@@ -95,24 +90,24 @@ def test_thoughts_of_either_kind_are_not_words() -> None:
     assert says(found) == ["Hi."]
 
 
-def test_what_a_hook_printed_is_not_the_agents_word() -> None:
+def test_the_output_of_a_hook_is_not_the_agents() -> None:
     assert says(events(VERSION, word(f"Stop hook blocked\n\n{MARKER}"), word("Going on."), HINT)) == ["Going on."]
     assert not verdict(VERSION, word("Going on."), word(f"Stop hook\n\n{MARKER}"), HINT)["completed"]
 
 
-def test_kimi_code_without_its_last_line_has_not_ended_well() -> None:
+def test_kimi_code_fails_without_its_last_line() -> None:
     assert verdict(VERSION, word(MARKER))["outcome"] == "failed"
     assert verdict(VERSION, word(MARKER), HINT)["completed"]
-    assert verdict(VERSION, word(MARKER), stderr=RESUME + "\n")["completed"]  # a release that tells it there
+    assert verdict(VERSION, word(MARKER), stderr=RESUME + "\n")["completed"]  # a release that prints it on stderr
 
 
-def test_kimi_cli_ends_with_an_answer() -> None:
+def test_kimi_cli_succeeds_only_if_it_ends_with_an_answer() -> None:
     assert verdict(word(MARKER))["completed"]
     assert verdict(call(), code=0)["outcome"] == "failed"
     assert verdict(word(MARKER), call(), result("<system>Done.</system>"))["outcome"] == "failed"
 
 
-def test_the_session_is_told_once_and_stdout_knows_best() -> None:
+def test_the_session_is_reported_once_and_stdout_takes_precedence() -> None:
     found = events(VERSION, word("x"), HINT, stderr="To resume this session: cd '/a b' && kimi -r other\n")
     assert [e["session_id"] for e in kinds(found, "session")] == ["session_1"]
     found = events(word("x"), stderr="To resume this session: cd '/a b' && kimi -r other\n")
@@ -131,7 +126,7 @@ def test_the_session_is_told_once_and_stdout_knows_best() -> None:
         ("Read", "Command failed with exit code: 3.", ToolStatus.UNKNOWN),
     ],
 )
-def test_the_ends_of_tools_in_kimi_code(name: str, content: str, status: ToolStatus) -> None:
+def test_tool_status_in_kimi_code(name: str, content: str, status: ToolStatus) -> None:
     found = events(VERSION, call(name=name), result(content), result(content), word("x"), HINT)
     assert ends(found) == [status]
     assert [(e.tool.id, e.tool.name) for e in found if isinstance(e, ToolStart)] == [("c1", name)]
@@ -142,29 +137,29 @@ def test_the_ends_of_tools_in_kimi_code(name: str, content: str, status: ToolSta
     [
         ([{"type": "text", "text": "<system>ERROR: no such file</system>"}], ToolStatus.FAIL),
         ([{"type": "text", "text": "<system>Done.</system>"}, {"type": "image_url"}], ToolStatus.OK),
-        ("plain output", ToolStatus.OK),  # an error always has its mark there
+        ("plain output", ToolStatus.OK),  # an error is always marked
     ],
 )
-def test_the_ends_of_tools_in_kimi_cli(content: Any, status: ToolStatus) -> None:
+def test_tool_status_in_kimi_cli(content: Any, status: ToolStatus) -> None:
     assert ends(events(call(name="ReadFile"), result(content), word("x"))) == [status]
 
 
-def test_a_tool_that_was_denied_needs_a_person_unless_it_ran_later() -> None:
+def test_a_refused_tool_needs_a_person_unless_it_ran_later() -> None:
     no = result('Tool "Bash" was denied by permission rule. Reason: no')
     refused = verdict(VERSION, call(), no, word(MARKER), HINT)
     assert (refused["outcome"], refused["completed"]) == ("permission_denied", False)
     again = [call("c2"), result("fine", "c2")]
     assert verdict(VERSION, call(), no, *again, word(MARKER), HINT)["completed"]
-    other = result('Tool "Write" was denied by permission rule.')  # what a command printed
+    other = result('Tool "Write" was denied by permission rule.')  # the output of a command
     assert verdict(VERSION, call(), other, word(MARKER), HINT)["completed"]
 
 
-def test_arguments_that_are_no_json_are_kept() -> None:
+def test_arguments_that_are_not_json_are_kept() -> None:
     (start,) = [e for e in events(call(arguments='{"command": "l'), word("x")) if isinstance(e, ToolStart)]
     assert start.tool.input == {"arguments": '{"command": "l'}
 
 
-def test_a_retry_that_was_got_over_is_history() -> None:
+def test_a_retry_that_worked_is_not_a_failure() -> None:
     retry = {"role": "meta", "type": "turn.step.retrying", "failed_attempt": 1, "delay_ms": 589.2, "status_code": 503}
     (told,) = kinds(events(VERSION, retry, word("x"), HINT), "retry")
     assert (told["class"], told["attempt"], told["delay_ms"]) == ("overloaded", 1, 589)
@@ -183,14 +178,14 @@ def test_a_retry_that_was_got_over_is_history() -> None:
         ("provider.connection_error: Connection error.", "failed"),
     ],
 )
-def test_errors_of_kimi_code_stand_on_stderr(message: str, outcome: str) -> None:
+def test_kimi_code_reports_errors_on_stderr(message: str, outcome: str) -> None:
     stderr = f"error: failed to run prompt: {message}\nSee log: /x\n"
     assert verdict(VERSION, stderr=stderr, code=1)["outcome"] == outcome
     assert verdict(stderr=stderr, code=1)["outcome"] == outcome  # text
     assert verdict("kimi version 2.1.0", *stderr.splitlines(), code=1)["outcome"] == outcome  # text on a terminal
 
 
-def test_a_tools_copy_on_stderr_is_no_error_of_the_run() -> None:
+def test_a_copy_of_tool_output_on_stderr_is_not_an_error() -> None:
     stderr = "error: failed to run prompt: provider.auth_error: 401\n"
     assert verdict(VERSION, call(), result("x"), word(MARKER), HINT, stderr=stderr)["completed"]
     assert verdict("• Done.", f"  {MARKER}", stderr=stderr + RESUME + "\n")["completed"]
@@ -206,21 +201,21 @@ def test_a_tools_copy_on_stderr_is_no_error_of_the_run() -> None:
         (["Max number of steps reached: 100"], "failed"),
     ],
 )
-def test_errors_of_kimi_cli_stand_among_its_lines(lines: list[str], outcome: str) -> None:
+def test_kimi_cli_prints_errors_among_its_lines(lines: list[str], outcome: str) -> None:
     seen = verdict(word(MARKER), *lines)
     assert (seen["outcome"], seen["completed"]) == (outcome, False)
     assert verdict(*lines)["outcome"] == outcome
     assert says(events(*lines)) == []
-    assert verdict(*lines, word(MARKER))["completed"]  # it went on
+    assert verdict(*lines, word(MARKER))["completed"]  # it continued
 
 
-def test_what_the_agent_says_about_errors_is_no_error() -> None:
+def test_errors_in_the_agents_words_are_not_errors() -> None:
     text = f"Error code: 401 - nobody knows\nLLM not set\n{MARKER}"
     assert verdict(word(text))["completed"]
     assert verdict("I saw this:", *text.split("\n"))["completed"]
 
 
-def test_notices_and_what_is_not_known() -> None:
+def test_notices_are_shown_and_unknown_lines_are_kept() -> None:
     notice = {"id": "n", "severity": "info", "title": "Task done", "body": MARKER}
     plan = {"content": f"1. {MARKER}", "file_path": "/plan.md"}
     new, other = {"type": "checkpoint"}, {"role": "meta", "type": "goal.summary"}
@@ -229,7 +224,7 @@ def test_notices_and_what_is_not_known() -> None:
     assert [e["line"] for e in kinds(found, "unknown")] == [new, other]
 
 
-def test_known_roles_with_strange_fields_yield_what_they_have() -> None:
+def test_mistyped_fields_do_not_cost_the_line() -> None:
     found = events(
         word("a"),
         {"role": "assistant"},
@@ -248,17 +243,17 @@ def test_known_roles_with_strange_fields_yield_what_they_have() -> None:
     assert not [e for e in found if isinstance(e, ToolOutput)]
 
 
-def test_a_line_that_was_cut_is_shown() -> None:
+def test_a_truncated_line_is_shown() -> None:
     last = json.dumps(HINT)[:40]
     assert last in says(events(VERSION, word("Hi."), last), Tag.SYS)
     assert verdict(VERSION, word(MARKER), last)["outcome"] == "failed"
 
 
-def test_two_ends_are_two() -> None:
+def test_every_end_is_reported() -> None:
     assert len(kinds(events(VERSION, word("x"), HINT, HINT), "result")) == 2
 
 
-def test_a_terminals_escape_sequences_do_not_matter() -> None:
+def test_escape_sequences_around_json_are_ignored() -> None:
     lines = [
         "\x1b[?25l" + json.dumps(VERSION) + "\r",
         json.dumps(word(MARKER)) + "\r",
@@ -270,13 +265,13 @@ def test_a_terminals_escape_sequences_do_not_matter() -> None:
 # -- text
 
 
-def test_a_message_of_the_marker_alone_has_a_bullet_in_kimi_code() -> None:
+def test_the_bullet_of_kimi_code_is_not_part_of_the_marker() -> None:
     assert verdict("• Working.", "", f"• {MARKER}", "", stderr=f"kimi version 2.1.0\n{RESUME}\n")["completed"]
     assert verdict("kimi version 2.1.0", f"• {MARKER}", "", RESUME)["completed"]  # on a terminal
     assert not verdict("• I will not print", f"  {MARKER} yet")["completed"]
 
 
-def test_json_in_a_text_answer_is_words() -> None:
+def test_json_in_a_text_answer_is_part_of_the_answer() -> None:
     lines = ['{"role": "x"}', "{", '  "type": "module"', "}", '[{"a": 1}]', MARKER]
     assert "\n".join(says(events(*lines))).split("\n") == lines
     assert verdict(*lines)["completed"]
@@ -286,19 +281,19 @@ def turn(*records: str) -> list[str]:
     return ["do it", "TurnBegin(user_input='do it')", "StepBegin(n=1)", *records]
 
 
-def test_a_marker_cut_in_two_is_found() -> None:
+def test_a_wrapped_marker_is_found() -> None:
     part = ["TextPart(", "    type='text',", "    text='" + "x" * 55 + "\\n<promise>COMP", "LETE</promise>\\n'", ")"]
     assert verdict(*turn(*part, "TurnEnd()"))["completed"]
 
 
-def test_words_of_a_turn_that_did_not_end_do_not_complete() -> None:
+def test_an_unfinished_turn_does_not_complete() -> None:
     part = f"TextPart(type='text', text='{MARKER}')"
     assert verdict(*turn(part))["outcome"] == "failed"
     assert verdict(*turn(part, "TurnEnd()"))["completed"]
     assert verdict(*turn(part, "StepInterrupted()", "Error code: 401 - {'error': {}}"))["outcome"] == "auth"
 
 
-def test_a_string_may_look_like_a_record() -> None:
+def test_a_string_can_look_like_a_record() -> None:
     lines = ["ThinkPart(", "    type='think',", "    think='" + "x" * 69, ")", "TurnEnd()", ")', encrypted=None", ")"]
     found = events(*turn(*lines, "TextPart(type='text', text=\"It's (done)\")", "TurnEnd()"))
     assert says(found, Tag.THINK) == ["x" * 69 + ")TurnEnd())"]
@@ -331,14 +326,14 @@ def test_tools_and_usage_of_reprs() -> None:
     )
 
 
-def test_records_that_are_not_known_or_broken_are_shown() -> None:
+def test_unknown_and_broken_records_are_shown() -> None:
     lines = ["SubagentEvent(event=TextPart(text='hello'))", "Odd(a=)", "Broken(", "    x='"]
     found = events(*turn(*lines))
     assert says(found, Tag.SYS) == lines
     assert says(found) == []
 
 
-def test_a_recording_of_reprs_reads_the_same_wherever_it_is_cut_off() -> None:
+def test_a_truncated_recording_of_reprs_never_completes() -> None:
     whole = (FIXTURES / "kimi-cli" / "1.51.0" / "text-failtool.txt").read_text().split("\n")
     for length in range(len(whole) - 2):
         assert not verdict(*whole[:length])["completed"], length
@@ -347,14 +342,14 @@ def test_a_recording_of_reprs_reads_the_same_wherever_it_is_cut_off() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(damaged(REAL) | text_line(), max_size=12), st.booleans())
-def test_nothing_raises_and_every_event_can_be_written(lines: list[str], reprs: bool) -> None:
+def test_damaged_lines_never_raise_and_their_events_can_be_encoded(lines: list[str], reprs: bool) -> None:
     for event in events(*(turn() if reprs else []), *lines, stderr="\n".join(lines)):
         decode(encode(event))
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(["TextPart(", "text=", "'", '"', "\\", "x", "(", ")", "[", "{", ",", ":", "1e9", "<"])))
-def test_no_repr_breaks_the_reader(tokens: list[str]) -> None:
+def test_random_reprs_never_raise(tokens: list[str]) -> None:
     for event in events(*turn("".join(tokens), *tokens)):
         decode(encode(event))
 
@@ -364,3 +359,15 @@ def test_no_repr_breaks_the_reader(tokens: list[str]) -> None:
 def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
     found = events(*([word("")] if structured else []), *lines)
     assert [e.text for e in found if isinstance(e, Text)] == lines
+
+
+def test_content_that_is_neither_text_nor_a_list_is_kept_as_unknown() -> None:
+    found = events(word("a"), word(5), word({"type": "text", "text": "b"}))
+    assert says(found) == ["a", "b"]
+    assert [e["line"] for e in kinds(found, "unknown")] == [5]
+
+
+@pytest.mark.parametrize("source", ["(", "[", "A(", "'\\", "<"])
+def test_deeply_nested_and_unfinished_reprs_are_shown_as_they_are(source: str) -> None:
+    line = f"TextPart(text={source * 100_000})"
+    assert says(events(*turn(line)), Tag.SYS) == [line]

@@ -1,22 +1,17 @@
-"""Kiro's human transcript, beyond the samples."""
+"""Kiro's text output: what the recordings do not cover."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import words_line
-
 from ralph.agents.kiro.adapter import KiroAdapter
 from ralph.judging.replay import replay
+from ralph.transcripts import deltas
 from ralph.transcripts.events import (
     Meta,
     Tag,
@@ -51,7 +46,7 @@ def says(found: list[TranscriptEvent]) -> list[str]:
     return [e.text for e in found if isinstance(e, Text) and e.tag is Tag.AI]
 
 
-def test_the_prefix_is_the_clis_and_a_quotation_is_the_agents() -> None:
+def test_the_prefix_of_an_answer_is_dropped_and_a_quotation_is_kept() -> None:
     assert says(events("> Hello", "", f"> {MARKER}")) == ["Hello", "", f"> {MARKER}"]
     assert verdict("> I was asked to print", f"> {MARKER}")["completed"] is False
     assert verdict("> Done.", MARKER)["completed"] is True
@@ -72,7 +67,7 @@ def test_tools_have_lines_of_their_own(start: str, end: str) -> None:
     assert len([e for e in found if isinstance(e, ToolStart)]) == 1
 
 
-def test_a_failed_tool_and_one_that_says_nothing_of_its_end() -> None:
+def test_failed_tools_and_tools_without_an_end() -> None:
     found = events("🛠️  Using tool: fs_write", " ● Execution failed after 0.0s:", "🛠️  Using tool: fs_read", "x", "> So.")
     assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.FAIL, ToolStatus.UNKNOWN]
     assert says(found) == ["So."]
@@ -89,22 +84,22 @@ def test_a_failed_tool_and_one_that_says_nothing_of_its_end() -> None:
         ("error: the service is down", "failed"),
     ],
 )
-def test_errors_stand_on_stderr_even_with_exit_0(line: str, outcome: str) -> None:
+def test_stderr_errors_count_even_with_exit_code_0(line: str, outcome: str) -> None:
     assert verdict(stderr=(line,))["outcome"] == outcome
 
 
-def test_credits_at_the_end_prove_that_an_error_was_got_over() -> None:
+def test_an_error_before_the_credits_is_not_fatal() -> None:
     assert verdict("> Done.", stderr=("error: one tool server did not start", CREDITS))["outcome"] == "ok"
 
 
-def test_a_spinner_is_not_said() -> None:
+def test_a_spinner_is_not_shown() -> None:
     spun = "\r⠋ Thinking...\r⠙ Thinking...\x1b[38;5;141m> \x1b[0mHello"
     assert says(events(spun)) == ["Hello"]
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.text(max_size=30).filter(lambda t: "\n" not in t) | st.sampled_from(["> x", " ● Completed in 1s"])))
-def test_never_raises_and_what_comes_out_is_rtf1(lines: list[str]) -> None:
+def test_damaged_lines_never_raise_and_their_events_can_be_encoded(lines: list[str]) -> None:
     assert all(decode(encode(event)) for event in events(*lines, stderr=tuple(lines)))
 
 
@@ -112,3 +107,19 @@ def test_never_raises_and_what_comes_out_is_rtf1(lines: list[str]) -> None:
 @given(st.lists(words_line().filter(lambda t: "ool: " not in t and t[:2] != "> " and t[-1] != "\r"), min_size=1))
 def test_no_line_is_lost(lines: list[str]) -> None:
     assert says(events(*lines)) == lines
+
+
+def test_the_output_of_a_tool_that_never_ends_is_shown_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deltas, "MAX_HELD", 1000)
+    lines = [f"line {n}" for n in range(100)]
+    found = events("Using tool: shell", *lines)
+    shown = [e.text for e in found if isinstance(e, ToolOutput)]
+    assert len(shown) > 3
+    assert "\n".join(shown).split("\n") == lines
+    assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.UNKNOWN]
+
+
+def test_an_answer_that_mentions_a_tool_ends_the_tool_before_it() -> None:
+    found = events("Using tool: fs_read", "x", "> I ran ls (using tool: shell)")
+    assert says(found) == ["I ran ls (using tool: shell)"]
+    assert len([e for e in found if isinstance(e, ToolStart)]) == 1

@@ -1,20 +1,14 @@
-"""`ollama run` and its HTTP API, beyond the samples."""
+"""`ollama run` and the HTTP API: what the recordings do not cover."""
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import text_line, words_line
 
 from ralph.agents.ollama.adapter import OllamaAdapter
 from ralph.judging.replay import replay
@@ -47,27 +41,30 @@ def chunk(text: str = "", *, done: bool = False, thinking: str = "", **more: Any
 
 
 class TestRun:
-    def test_a_marker_that_word_wrap_put_on_a_line_of_its_own_does_not_stand_alone(self) -> None:
+    def test_a_marker_after_a_word_wrap_is_not_on_a_line_of_its_own(self) -> None:
         lines = ("I will not print the marker yet, that is, not <prom\x1b[5D\x1b[K", MARKER, "", "")
         assert says(events(*lines))[0] == f"I will not print the marker yet, that is, not {MARKER}"
         assert verdict(*lines)["completed"] is False
         assert verdict("Done.", MARKER, "")["completed"] is True
 
-    def test_wrapping_takes_back_columns_and_not_characters(self) -> None:
+    def test_word_wrap_counts_columns_and_not_characters(self) -> None:
         assert says(events("空は青 漢字\x1b[4D\x1b[K", "漢字です")) == ["空は青 漢字です"]
 
-    def test_a_marker_in_thoughts_is_no_word(self) -> None:
+    def test_a_wrap_can_go_back_further_than_the_line(self) -> None:
+        assert says(events("x" * 300_000 + "\x1b[999999D\x1b[K", "y")) == ["y"]
+
+    def test_a_marker_in_thoughts_does_not_complete(self) -> None:
         found = verdict("Thinking...", MARKER, "...done thinking.", "", "No.")
         assert found["completed"] is False
         assert says(events("Thinking...", MARKER, "...done thinking.", "", "No.")) == ["", "No."]
 
-    def test_thoughts_alone_are_no_answer(self) -> None:
+    def test_thoughts_alone_are_not_an_answer(self) -> None:
         assert verdict("Thinking...", "hm")["outcome"] == "empty"
 
-    def test_the_word_thinking_later_in_an_answer_is_a_word(self) -> None:
+    def test_thinking_later_in_an_answer_is_part_of_it(self) -> None:
         assert says(events("First.", "Thinking...", "x")) == ["First.", "Thinking...", "x"]
 
-    def test_json_answers_are_words(self) -> None:
+    def test_a_json_answer_is_an_answer(self) -> None:
         assert says(events('{"answer": 42}')) == ['{"answer": 42}']
 
     @pytest.mark.parametrize(
@@ -87,12 +84,12 @@ class TestRun:
             verdict("You need to be signed in to Ollama to run Cloud models.", "", "To sign in:")["outcome"] == "auth"
         )
 
-    def test_a_spinner_is_nothing(self) -> None:
+    def test_a_spinner_is_not_shown(self) -> None:
         assert events(stderr=("\x1b[?25l⠋ \x1b[?25h\x1b[?25l⠙ \x1b[?25h",)) == []
 
 
 class TestApi:
-    def test_words_come_in_fragments_and_the_end_tells_usage(self) -> None:
+    def test_fragments_are_joined_and_the_last_line_gives_usage(self) -> None:
         lines = (
             chunk(thinking="let me "),
             chunk(thinking="think"),
@@ -111,13 +108,16 @@ class TestApi:
             "model": "qwen3",
         }
 
-    def test_cut_output_is_no_success(self) -> None:
+    def test_an_erase_sequence_after_json_is_not_a_word_wrap(self) -> None:
+        assert says(events(chunk("a"), chunk("b", done=True) + "\x1b[K")) == ["ab"]
+
+    def test_truncated_output_is_a_failure(self) -> None:
         assert verdict(chunk(MARKER))["outcome"] == "failed"
 
     def test_an_error_in_the_stream(self) -> None:
         assert verdict(chunk("half"), '{"error": "unexpected EOF"}')["outcome"] == "failed"
 
-    def test_generate_has_another_field(self) -> None:
+    def test_the_generate_endpoint_names_its_text_response(self) -> None:
         line = json.dumps({"model": "m", "response": "hi", "done": True})
         assert says(events(line)) == ["hi"]
 
@@ -134,7 +134,7 @@ _JSON = st.dictionaries(
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(_JSON | text_line() | st.sampled_from([chunk("a"), "x\x1b[3D\x1b[K", "Thinking..."]), max_size=10))
-def test_never_raises_and_what_comes_out_is_rtf1(lines: list[str]) -> None:
+def test_damaged_lines_never_raise_and_their_events_can_be_encoded(lines: list[str]) -> None:
     assert all(decode(encode(event)) for event in events(*lines, stderr=tuple(lines)))
 
 
@@ -144,7 +144,7 @@ def test_no_line_is_lost(lines: list[str]) -> None:
     assert says(events(*lines)) == lines
 
 
-def test_an_answer_that_never_ends_its_line_is_handed_on_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_line_is_shown_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deltas, "MAX_HELD", 1000)
     adapter = OllamaAdapter()
     shown = [e for n in range(100) for e in adapter.feed(f"piece {n} \x1b[K")]

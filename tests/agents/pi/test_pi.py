@@ -1,21 +1,16 @@
-"""pi, beyond what the recordings show: release 0.87, retries that help, rpc, damaged lines."""
+"""pi: what the recordings do not cover, such as release 0.87, successful retries, RPC and damaged lines."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import damaged, recorded, text_line, words_line
 
 from ralph.agents.pi.adapter import PiAdapter
 from ralph.judging.replay import replay
@@ -89,47 +84,47 @@ def end(**more: Any) -> dict[str, Any]:
     return {"type": "agent_end", "messages": [], **more}
 
 
-def test_a_marker_split_over_deltas_is_one_line_and_comes_once() -> None:
+def test_a_marker_split_over_deltas_is_one_line_and_shown_once() -> None:
     text = f"Done.\n\n{MARKER}\n"
     lines = [HEADER, START, *(update("text_delta", delta=c) for c in text), message(words(text)), end()]
     assert "".join(f"{t}\n" for t in says(events(*lines))) == text
     assert verdict(*lines)["completed"]
 
 
-def test_what_no_delta_brought_is_taken_from_the_whole_message() -> None:
+def test_the_end_of_a_message_adds_what_no_delta_brought() -> None:
     whole = message({"type": "thinking", "thinking": "Hm."}, words("Hello,\nworld."))
-    assert says(events(HEADER, START, whole, end())) == ["Hello,", "world."]
+    assert says(events(HEADER, START, whole, end())) == ["Hello,\nworld."]
     assert says(events(HEADER, START, whole, end()), Tag.THINK) == ["Hm."]
     found = events(HEADER, START, update("text_delta", delta="Hello,\nwo"), whole, end())
     assert says(found) == ["Hello,", "world."]
 
 
-def test_two_blocks_of_words_in_one_message_are_two() -> None:
+def test_two_blocks_of_one_message_are_shown_separately() -> None:
     deltas = [update("text_delta", delta="one"), update("text_end"), update("text_delta", delta="two")]
     found = events(HEADER, START, *deltas, message(words("one"), {"type": "toolCall"}, words("two")), end())
     assert says(found) == ["one", "two"]
 
 
-def test_a_message_that_never_ended_does_not_hide_the_next_one() -> None:
+def test_an_unfinished_message_does_not_hide_the_next_one() -> None:
     begun = {"type": "message_start", "message": {"role": "assistant", "content": []}}
     found = events(HEADER, START, begun, update("text_delta", delta="Hel"), begun, message(words("Hello.")), end())
     assert says(found) == ["Hel", "Hello."]
 
 
-def test_line_separators_inside_a_string_stay_there() -> None:
+def test_line_separators_inside_a_string_do_not_split_it() -> None:
     text = "one\u2028two\u2029three\u0085four"
     assert says(events(HEADER, START, message(words(text)), end())) == [text]
 
 
-def test_release_087_ends_when_it_is_settled() -> None:
+def test_release_087_ends_with_agent_settled() -> None:
     lines = [HEADER, START, message(words(MARKER)), end(willRetry=False), SETTLED]
     assert verdict(*lines)["completed"]
     assert len(kinds(events(*lines), "result")) == 1
-    assert verdict(*lines[:-1])["completed"]  # it said that it would not try again
+    assert verdict(*lines[:-1])["completed"]  # it said that it would not retry
     assert verdict(*lines[:-2])["outcome"] == "failed"
 
 
-def test_a_try_that_failed_is_history_once_another_went_well() -> None:
+def test_a_failed_attempt_is_forgotten_once_a_retry_works() -> None:
     new = [failed("503 busy"), end(willRetry=True), RETRY, START, message(words(MARKER)), end(willRetry=False), SETTLED]
     old = [failed("503 busy"), end(), RETRY, START, message(words(MARKER)), end(), {"type": "auto_retry_end"}]
     for lines in (new, old):
@@ -139,7 +134,7 @@ def test_a_try_that_failed_is_history_once_another_went_well() -> None:
         assert verdict(HEADER, START, *lines)["completed"]
 
 
-def test_ended_while_it_was_still_trying_is_what_it_tried_against() -> None:
+def test_a_run_killed_during_retries_failed_for_their_cause() -> None:
     assert verdict(HEADER, START, failed("503 busy"), end(willRetry=True), RETRY, code=-9)["outcome"] == "overloaded"
     assert verdict(HEADER, START, failed("503 busy"), end(), RETRY, START, code=-9)["outcome"] == "overloaded"
 
@@ -165,19 +160,19 @@ def test_two_runs_in_one_output_are_two_results() -> None:
         ("terminated", "failed"),
     ],
 )
-def test_an_error_of_the_model_decides_whatever_the_exit_code(text: str, outcome: str) -> None:
+def test_an_error_of_the_model_beats_the_exit_code(text: str, outcome: str) -> None:
     assert verdict(HEADER, START, failed(text), end(willRetry=False), SETTLED)["outcome"] == outcome
     assert verdict(HEADER, START, failed(text), end())["outcome"] == outcome
 
 
-def test_the_end_of_a_limit_is_read_from_its_message() -> None:
+def test_the_message_of_a_limit_gives_its_end() -> None:
     text = "You have hit your ChatGPT usage limit (plus plan). Try again in ~5 min."
     assert verdict(HEADER, START, failed(text), end())["retry_after"] == 300
     assert verdict("", stderr=text, code=1)["retry_after"] == 300
 
 
 @pytest.mark.parametrize("stop", ["length", "aborted", "sensitive"])
-def test_an_answer_that_did_not_stop_by_itself_is_no_success(stop: str) -> None:
+def test_an_answer_that_was_cut_off_is_a_failure(stop: str) -> None:
     told = verdict(HEADER, START, message(words(MARKER), stop=stop), end())
     assert (told["outcome"], told["completed"]) == ("failed", False)
 
@@ -186,12 +181,12 @@ def test_an_answer_without_words_is_empty() -> None:
     assert verdict(HEADER, START, message(), end())["outcome"] == "empty"
 
 
-def test_the_last_message_may_come_in_the_end_alone() -> None:
+def test_the_last_message_can_come_with_agent_end_only() -> None:
     last = {"role": "assistant", "content": [], "stopReason": "error", "errorMessage": "403 no"}
     assert verdict(HEADER, START, {"type": "agent_end", "messages": [7, last, None]})["outcome"] == "auth"
 
 
-def test_a_call_starts_and_ends_once_however_often_it_is_told() -> None:
+def test_a_call_starts_and_ends_once_however_often_it_is_reported() -> None:
     start = {"type": "tool_execution_start", "toolCallId": "a", "toolName": "bash", "args": {"command": "ls"}}
     stop = {"type": "tool_execution_end", "toolCallId": "a", "result": {"content": [words("out")]}, "isError": False}
     copy = {"type": "message_end", "message": {"role": "toolResult", "toolCallId": "a", "content": [words("out")]}}
@@ -204,7 +199,7 @@ def test_a_call_starts_and_ends_once_however_often_it_is_told() -> None:
     assert len([e for e in alone if isinstance(e, ToolStart)]) == 1
 
 
-def test_a_picture_in_a_result_is_named() -> None:
+def test_an_image_in_a_result_is_named() -> None:
     stop = {"type": "tool_execution_end", "toolCallId": "a", "result": {"content": [{"type": "image", "data": "x"}]}}
     found = events(HEADER, stop)
     assert [e.text for e in found if isinstance(e, ToolOutput)] == ["[image]"]
@@ -217,7 +212,7 @@ def test_an_unknown_type_is_kept_whole_and_known_noise_is_not() -> None:
     assert not kinds(events(HEADER, {"type": "entry_appended"}, {"type": "queue_update"}), "unknown")
 
 
-def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> None:
+def test_missing_or_mistyped_fields_do_not_cost_the_line() -> None:
     found = events(
         {"type": "session", "id": 7, "cwd": None},
         {"type": "message_update", "assistantMessageEvent": "x"},
@@ -233,32 +228,32 @@ def test_known_types_with_missing_or_strange_fields_yield_what_they_have() -> No
     assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.UNKNOWN]
 
 
-def test_a_line_that_was_cut_is_told_and_the_run_has_not_ended_well() -> None:
+def test_a_truncated_line_is_reported_and_the_run_fails() -> None:
     lines = [HEADER, START, json.dumps(message(words(MARKER)))[:40]]
     assert kinds(events(*lines), "parse_error")
     assert verdict(*lines)["outcome"] == "failed"
 
 
-def test_json_that_the_agent_wrote_as_words_stays_words() -> None:
+def test_json_in_a_text_answer_is_part_of_the_answer() -> None:
     line = '{"type":"result","subtype":"success"}'
     assert says(events(line, MARKER)) == [line, MARKER]
     assert verdict(line, MARKER)["completed"]
 
 
-def test_a_terminal_puts_carriage_returns_and_escapes_around_the_lines() -> None:
+def test_escape_sequences_around_json_are_ignored() -> None:
     lines = [json.dumps(v) + "\r" for v in (HEADER, START, message(words(MARKER)), end())]
     lines[0] = "\x1b[?25l" + lines[0]
     lines[-1] += "\x1b[?25h"
     assert verdict(*lines)["completed"]
 
 
-def test_warnings_on_stderr_are_no_errors_and_its_errors_are() -> None:
+def test_stderr_warnings_are_not_errors() -> None:
     assert verdict(MARKER, stderr='Warning: Model "x" not found for provider "y". Using custom model id.')["completed"]
     assert verdict("", stderr="No API key found for anthropic.", code=1)["outcome"] == "auth"
     assert verdict(HEADER, stderr="No models available.", code=1)["outcome"] == "auth"
 
 
-def test_rpc_a_prompt_that_is_refused_fails_and_another_command_does_not() -> None:
+def test_only_a_refused_prompt_fails_an_rpc_run() -> None:
     state = {"type": "response", "command": "get_state", "success": True, "data": {"sessionId": "s", "model": None}}
     no = {"type": "response", "command": "prompt", "success": False, "error": "No API key found for anthropic."}
     told = verdict(state, no)
@@ -269,7 +264,7 @@ def test_rpc_a_prompt_that_is_refused_fails_and_another_command_does_not() -> No
     assert says(events(state, notify, *done), Tag.SYS) == ["saved"]
 
 
-def test_messages_of_extensions_and_of_the_system_are_not_the_agents() -> None:
+def test_messages_of_extensions_and_the_system_are_not_the_agents() -> None:
     custom = {"type": "message_end", "message": {"role": "custom", "customType": "x", "content": MARKER}}
     system = {"type": "message_end", "message": {"role": "system", "sections": [MARKER]}}
     lines = [HEADER, START, system, custom, message(words("Still at it.")), end()]
@@ -277,7 +272,7 @@ def test_messages_of_extensions_and_of_the_system_are_not_the_agents() -> None:
     assert not verdict(*lines)["completed"]
 
 
-def test_a_context_that_was_compacted_goes_on() -> None:
+def test_a_run_continues_after_compaction() -> None:
     lines = [
         failed("400 prompt is too long: 9 tokens > 8 maximum"),
         end(),
@@ -292,7 +287,7 @@ def test_a_context_that_was_compacted_goes_on() -> None:
     assert verdict(HEADER, START, *lines)["outcome"] == "context_exceeded"
 
 
-def test_a_recorded_run_cut_anywhere_is_not_a_success() -> None:
+def test_a_truncated_recording_is_a_failure() -> None:
     data = gzip.decompress(SUCCESS.read_bytes())
     for cut in range(200, len(data) - 1, 1501):
         told: Any = list(replay(data[:cut], b"", "pi", 0, None, None))[-1][0][0]
@@ -301,14 +296,14 @@ def test_a_recorded_run_cut_anywhere_is_not_a_success() -> None:
 
 @st.composite
 def strange(draw: st.DrawFn) -> str:
-    """A damaged line; without the real ones among its arguments, which make too long a name for hypothesis."""
+    """A damaged line. Hypothesis prints arguments, so the recorded lines must not be one."""
     kind = draw(st.integers(0, 2))
     return draw(text_line() if kind == 0 else damaged(REAL))
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(strange(), max_size=12))
-def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None:
+def test_damaged_lines_never_raise_and_their_events_can_be_encoded(lines: list[str]) -> None:
     for event in events(*lines, stderr="\n".join(lines)):
         decode(encode(event))
 
@@ -320,7 +315,7 @@ def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
     assert [e.text for e in found if isinstance(e, Text)] == lines
 
 
-def test_release_1_says_that_it_was_aborted_and_how_long_a_tool_took() -> None:
+def test_release_1_reports_aborts_and_tool_durations() -> None:
     """Its docs/json.md: `agent_settled` has `aborted`, `tool_execution_end` has `durationMs`."""
     good = [HEADER, START, message(words(MARKER)), end(willRetry=False)]
     assert verdict(*good, {"type": "agent_settled", "aborted": False})["completed"]
@@ -333,10 +328,16 @@ def test_release_1_says_that_it_was_aborted_and_how_long_a_tool_took() -> None:
     assert [e.tool.duration_ms for e in found if isinstance(e, ToolEnd)] == [12]
 
 
-def test_a_summary_that_is_tried_again_is_a_retry_and_no_end() -> None:
+def test_a_retried_summary_does_not_end_the_run() -> None:
     again = {"type": "summarization_retry_scheduled", "attempt": 1, "delayMs": 2000, "errorMessage": "529 overloaded"}
     rest = [{"type": "summarization_retry_attempt_start"}, {"type": "summarization_retry_finished"}]
     found = events(HEADER, START, again, *rest, message(words(MARKER)), end(willRetry=False), SETTLED)
     assert [(r["class"], r["attempt"], r["delay_ms"]) for r in kinds(found, "retry")] == [("overloaded", 1, 2000)]
     assert kinds(found, "unknown") == []
     assert [r["ok"] for r in kinds(found, "result")] == [True]
+
+
+def test_a_call_reported_by_its_result_only_has_a_name() -> None:
+    stop = {"type": "tool_execution_end", "toolCallId": "a", "toolName": "bash", "result": "out", "isError": False}
+    found = events(HEADER, START, stop)
+    assert [e.tool.name for e in found if isinstance(e, ToolStart | ToolEnd)] == ["bash", "bash"]

@@ -1,20 +1,14 @@
-"""Mistral Vibe, by its description: journal entries, one array of them, text."""
+"""Mistral Vibe, tested against its documentation: journal entries, an array of them, text."""
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.damage import damaged, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-
-from fuzz.damage import damaged, text_line, words_line
 
 from ralph.agents.vibe.adapter import VibeAdapter
 from ralph.judging.replay import replay
@@ -78,7 +72,7 @@ def ends(found: list[TranscriptEvent]) -> list[ToolStatus]:
     return [e.tool.status for e in found if isinstance(e, ToolEnd)]
 
 
-def test_a_whole_run_in_lines_and_in_an_array() -> None:
+def test_streaming_and_json_give_the_same_run() -> None:
     lines = [PROMPT, THOUGHT, message("I'll look.", "m0"), effect(outputText="x\n"), message(f"Done.\n\n{MARKER}\n")]
     found = events(*lines)
     assert says(found) == ["I'll look.", f"Done.\n\n{MARKER}"]
@@ -107,17 +101,23 @@ def test_a_whole_run_in_lines_and_in_an_array() -> None:
         ({"output": {"matches": 3}}, ToolStatus.OK, '{"matches":3}'),
     ],
 )
-def test_the_ends_of_tools(state: dict[str, Any], status: ToolStatus, shown: str) -> None:
+def test_tool_status_and_output(state: dict[str, Any], status: ToolStatus, shown: str) -> None:
     found = events(PROMPT, effect(**state), message("x"))
     assert ends(found) == [status]
     assert "".join(e.text for e in found if isinstance(e, ToolOutput)) == shown
 
 
-def test_the_same_entry_again_is_the_same() -> None:
+def test_calls_without_an_id_are_separate_calls() -> None:
+    nameless = {key: value for key, value in effect(outputText="x").items() if key != "id"}
+    found = events(PROMPT, nameless, nameless, message("x"))
+    assert len({e.tool.id for e in found if isinstance(e, ToolStart)}) == 2
+
+
+def test_a_repeated_entry_is_shown_once() -> None:
     assert says(events(PROMPT, message("Hi."), message("Hi."))) == ["Hi."]
 
 
-def test_what_a_resumed_session_said_before_does_not_complete() -> None:
+def test_earlier_messages_of_a_resumed_session_do_not_complete() -> None:
     old = [PROMPT, message(MARKER)]
     new = message("Go on.", "p2", "user")
     assert verdict(*old, new)["outcome"] == "failed"
@@ -125,7 +125,7 @@ def test_what_a_resumed_session_said_before_does_not_complete() -> None:
     assert verdict(*old, new, message(MARKER, "m2"))["completed"]
 
 
-def test_a_tool_that_was_refused_needs_a_person_unless_it_ran_later() -> None:
+def test_a_refused_tool_needs_a_person_unless_it_ran_later() -> None:
     refused = effect(status="denied")
     assert verdict(PROMPT, refused, message(MARKER))["outcome"] == "permission_denied"
     later = effect("e2", display={"success": True})
@@ -142,7 +142,7 @@ def test_a_tool_that_was_refused_needs_a_person_unless_it_ran_later() -> None:
         ("Stopped: terminated", "failed"),
     ],
 )
-def test_errors_stand_on_stderr(line: str, outcome: str) -> None:
+def test_errors_are_on_stderr(line: str, outcome: str) -> None:
     assert verdict(PROMPT, message(MARKER), stderr=line + "\n", code=2)["outcome"] == outcome
     assert verdict(PROMPT, line, code=2)["outcome"] == outcome  # on a terminal
     assert verdict(stderr=line + "\n", code=2)["outcome"] == outcome
@@ -154,21 +154,21 @@ def test_text() -> None:
     assert verdict(*lines)["completed"]
 
 
-def test_what_is_not_known_is_kept_whole_and_what_is_strange_is_read() -> None:
+def test_unknown_types_are_kept_whole_and_mistyped_fields_are_skipped() -> None:
     new = entry("checkpoint", "c")
     found = events(PROMPT, new, entry("message", "m", role=3), entry("effect", "e", detail=5, state=[]), message("x"))
     assert [e.meta["line"] for e in found if isinstance(e, Meta) and e.meta["kind"] == "unknown"] == [new]
     assert ends(found) == [ToolStatus.UNKNOWN]
 
 
-def test_line_separators_inside_a_string_stay_there() -> None:
+def test_line_separators_inside_a_string_do_not_split_it() -> None:
     text = "one\u2028two\u2029three\u0085four"
     assert says(events(PROMPT, message(text))) == [text]
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(damaged(LINES) | text_line(), max_size=12))
-def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None:
+def test_damaged_lines_never_raise_and_their_events_can_be_encoded(lines: list[str]) -> None:
     for event in events(*lines, stderr="\n".join(lines)):
         decode(encode(event))
 

@@ -1,22 +1,20 @@
-"""Codex: `--json` of every version, and the human transcript of every version.
-
-Today's text goes to stderr, and only the last message to stdout; before 0.45 all of it went to stdout.
-"""
+"""Codex: `--json` and the human-readable transcript, each in the forms of all versions."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ralph.agents.codex.blocks import HEADER
 from ralph.agents.codex.errors import classify_message, limit
+from ralph.agents.codex.held import HeldLines
 from ralph.agents.codex.items import ThreadItems
 from ralph.agents.codex.legacy import LegacyMessages
+from ralph.agents.codex.shapes import HEADER
 from ralph.agents.codex.stamped import StampedTranscript
-from ralph.agents.codex.text import HumanTranscript
-from ralph.transcripts import deltas, meta
+from ralph.agents.codex.text import TextTranscript
+from ralph.transcripts import meta
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
-from ralph.transcripts.json_lines import JsonAdapter, Usual, strip_escapes
+from ralph.transcripts.json_lines import JsonAdapter, strip_escapes
 
 _FATAL = "Error: "
 
@@ -31,32 +29,20 @@ class CodexAdapter(JsonAdapter):
         super().__init__(prompt)
         self._items = ThreadItems()
         self._legacy = LegacyMessages()
-        #: the human transcript, on the stream where its first line was seen
-        self._on_stdout: HumanTranscript | StampedTranscript | None = None
-        self._on_stderr: HumanTranscript | StampedTranscript | None = None
-        self._copy: list[str] = []
-        self._copied = 0
+        #: the reader of the human-readable transcript, once its first line was seen on one of the streams
+        self._on_stdout: TextTranscript | StampedTranscript | None = None
+        self._on_stderr: TextTranscript | StampedTranscript | None = None
+        #: stdout, if the transcript is on stderr: only the last message, once more
+        self._copy = HeldLines(lambda lines: [Text(Tag.AI, "\n".join(lines))])
         self._last_error: str | None = None
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        if self.structured:
-            return super().feed(line)
         if self._on_stdout is not None:
             return self._on_stdout.feed(line)
         if self._on_stderr is not None:
-            # The last message once more. The two streams are read apart, so which comes first is chance: wait.
-            self._copy.append(line)
-            self._copied += len(line) + deltas.FRAGMENT
-            return self._no_copy() if self._copied > deltas.MAX_HELD else []
+            # Nobody knows which stream is read first, so the copy waits until the message itself was read.
+            return self._copy.add(line)
         return super().feed(line)
-
-    def usual(self) -> Usual | None:
-        return self._items.usual if self._items.used else None
-
-    def _no_copy(self) -> list[TranscriptEvent]:
-        """No message is as long: whoever prints this without end does not fill the memory."""
-        lines, self._copy, self._copied = self._copy, [], 0
-        return [Text(Tag.AI, "\n".join(lines))]
 
     def recognises(self, value: dict[str, Any]) -> bool:
         return self._items.knows(value) or self._legacy.knows(value)
@@ -69,7 +55,7 @@ class CodexAdapter(JsonAdapter):
 
     def on_text(self, line: str) -> list[TranscriptEvent]:
         if not self.structured:
-            self._on_stdout = self._recognised(line)
+            self._on_stdout = self._transcript(line)
             if self._on_stdout is not None:
                 return self._on_stdout.feed(line)
         return super().on_text(line)
@@ -78,7 +64,7 @@ class CodexAdapter(JsonAdapter):
         if self._on_stderr is not None:
             return self._on_stderr.feed(line)
         if not self.structured and self._on_stdout is None:
-            self._on_stderr = self._recognised(line)
+            self._on_stderr = self._transcript(line)
             if self._on_stderr is not None:
                 return self._on_stderr.feed(line)
         bare = strip_escapes(line)
@@ -90,32 +76,32 @@ class CodexAdapter(JsonAdapter):
         events = super().flush()
         if self.structured:
             events += self._legacy.flush() + self._items.flush()
-        error = self._last_error
-        for transcript in (self._on_stdout, self._on_stderr):
-            if transcript is not None:
-                events += transcript.flush()
-                if isinstance(transcript, HumanTranscript):
-                    said = "\n".join(transcript.words).strip()
-                    error = transcript.error or error
-                    copy = "\n".join(self._copy).strip()
-                    if copy:
-                        error = None  # it prints its last message only if the turn ended well
-                        if said and f"\n{copy}".endswith(f"\n{said}"):
-                            copy = copy.removesuffix(said).rstrip()  # rather said twice than lost
-                        if copy:
-                            events.append(Text(Tag.AI, copy))
-        self._copy, self._copied = [], 0
+        error, self._last_error = self._last_error, None
+        transcript = self._on_stdout or self._on_stderr
+        if transcript is not None:
+            events += transcript.flush()
+            error = transcript.error or error
+            copy = "\n".join(self._copy.take()).strip()
+            if copy:
+                error = None  # Codex prints its last message only if the turn ended well
+                events += _without(copy, transcript.last_message)
         if error is not None:
             kind = classify_message(error)
             events += [*limit(error, kind), meta.error(error, kind)]
-        self._last_error = None
         return events
 
-    def _recognised(self, line: str) -> HumanTranscript | StampedTranscript | None:
+    def _transcript(self, line: str) -> TextTranscript | StampedTranscript | None:
         found = HEADER.match(strip_escapes(line))
         if not found:
             return None
-        return StampedTranscript() if found.group(1) else HumanTranscript(self.prompt)
+        return StampedTranscript() if found.group(1) else TextTranscript(self.prompt)
+
+
+def _without(copy: str, message: str) -> list[TranscriptEvent]:
+    """The copy of the last message, as far as it is not the message itself. What is not certain is shown twice."""
+    if message and f"\n{copy}".endswith(f"\n{message}"):
+        copy = copy.removesuffix(message).rstrip()
+    return [Text(Tag.AI, copy)] if copy else []
 
 
 ADAPTER = CodexAdapter

@@ -1,195 +1,117 @@
-"""The division of what lies between two certain lines of Codex's human transcript: output, thoughts, words.
+"""Where output, thoughts and words begin in the held lines of Codex's human-readable transcript.
 
-Once for lines, and once for a text, where it is searched from its end and no line of a long output is looked at alone.
+A command may print `codex` or a title on a line of its own, so these lines prove nothing. Where more than one line
+could begin the agent's words, the last one does: output must never pass for the agent's words.
 """
 
 from __future__ import annotations
 
 import re
-import string
-from bisect import bisect_right
-from operator import itemgetter
 
-from ralph.agents.codex.blocks import MAYBE_NOTICE, NUMBER, OUTPUT_LINES, ROLES, TITLE, is_notice
+import msgspec
+
+from ralph.agents.codex.shapes import NOTICE
 from ralph.transcripts.json_lines import strip_escapes
 from ralph.transcripts.numbers import whole
 
-#: So many lines are quicker looked through as one text.
-_MANY = 30
-#: The lines in which older versions may begin to speak, with the newline after the last of them at the end.
-_FIRST_LINES = re.compile(rf"(?:\n[^\n]*+){{{OUTPUT_LINES + 1}}}")
-_ESCAPE = re.compile(r"[\x1b\r]").search
-_SPEAKS = "\ncodex\n"
-#: With one of these no role begins, and no blank line.
-_SURE = frozenset(string.ascii_letters + string.digits + string.punctuation) - {role[0] for role in ROLES}
+#: Codex up to 0.9x prints at most this many lines of a command's output.
+OUTPUT_LINES = 20
+_ROLES = frozenset({"user", "codex", "exec", "thinking"})
+_TITLE = re.compile(r"\*\*[^*]+\*\*\s*\Z")
+_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})*\Z|\d+\Z")
 
 
-def stripped(lines: list[str]) -> list[str]:
-    """The lines without escape sequences and carriage returns; most have none."""
+class Divided(msgspec.Struct, frozen=True):
+    """Held lines: output or a prompt, a warning of the CLI, thoughts, words, and the CLI's notices at the end."""
+
+    first: list[str]
+    warning: list[str]
+    thoughts: list[str]
+    words: list[str]
+    notices: list[str]
+
+
+def divide_output(held: list[str], *, newer: bool, cut: bool) -> Divided:
+    """Divides what follows a command's status. `cut`: the first lines of it are missing.
+
+    Newer versions print all output, and a blank line after output that ended with a newline.
+    """
+    lines = _stripped(held)
+    end = _notices_at(lines)
+    if newer and end and lines[end - 1].strip():
+        end = len(lines)
+    most_output = end if newer else -1 if cut else OUTPUT_LINES
+    words = _words_at(lines[:end], most_output, blank_before=newer)
+    thoughts = _thoughts_at(lines[:words])
+    return Divided(held[:thoughts], [], held[thoughts:words], held[words + 1 : end], held[end:])
+
+
+def divide_prompt(held: list[str]) -> Divided:
+    """Divides what follows `user` if the prompt is not known."""
+    lines = _stripped(held)
+    end = _notices_at(lines)
+    words = _words_at(lines[:end], end, blank_before=False)
+    thoughts = after = _thoughts_at(lines[:words])
+    warned = [i for i, line in enumerate(lines[:thoughts]) if line.startswith("warning: ")]
+    if warned:
+        thoughts, after = warned[-1], warned[-1] + 1
+    return Divided(held[:thoughts], held[thoughts:after], held[after:words], held[words + 1 : end], held[end:])
+
+
+def _stripped(lines: list[str]) -> list[str]:
+    """The lines without escape sequences and carriage returns."""
     text = "".join(lines)
     if "\x1b" not in text and "\r" not in text:
         return lines
     return [strip_escapes(line) if "\x1b" in line or "\r" in line else line for line in lines]
 
 
-def divide(lines: list[str], *, blank_after_output: bool, limit: int | None = None) -> tuple[int, int]:
-    """Where the thoughts begin, and where `codex` stands before the words; both are the end if there are none.
-
-    What comes first is a command's output, or the prompt. `blank_after_output`: newer versions leave a blank line
-    after output that ended with a newline. `limit`: so many lines of output were printed at most.
-    """
-    words = len(lines)
-    count = lines.count("codex")
-    if count:
-        most = words if limit is None else limit
-        if count > 1:
-            at = _speaks_at(lines, blank_after_output, most)
-        else:
-            at = lines.index("codex")
-            at = at if at <= most and _may_speak(lines, at) else -1
-        if at >= 0:
-            words = at
-    if words > _MANY and "**" not in "".join(lines):
-        return words, words
-    for i in range(words - 1, -1, -1):
-        line = lines[i]
-        if line[:2] == "**" and _is_title(line) and (i == 0 or not lines[i - 1].strip()):
-            return i, words
-    return words, words
-
-
-def _is_title(line: str) -> bool:
-    """Of a line that begins with two stars."""
-    return (line[-2:] == "**" and len(line) > 4 and line.count("*") == 4) or TITLE.match(line) is not None
-
-
-def _speaks_at(lines: list[str], blank_before: bool, limit: int) -> int:
-    """The last `codex` that may begin a message, if possible one after a blank line; -1 if there is none."""
-    at = found = blank = -1
-    for _ in range(lines.count("codex")):
-        at = lines.index("codex", at + 1)
-        if at > limit:
-            break
-        if _may_speak(lines, at):
-            found = at
-            if at and not lines[at - 1].strip():
-                blank = at
-    return blank if blank_before and blank >= 0 else found
-
-
-def _may_speak(lines: list[str], at: int) -> bool:
-    """A message begins with a line of text."""
-    if at + 1 >= len(lines):
-        return False
-    first = lines[at + 1]
-    return first != "" and not first.isspace() and first not in ROLES
-
-
-def trailer(lines: list[str]) -> tuple[int, int] | None:
-    """Where `tokens used` stands at the end, and its number. At most a copy of the last words comes after it."""
-    for i in range(len(lines) - 2, -1, -1):
-        if lines[i] == "tokens used" and NUMBER.match(lines[i + 1]):
-            copy = "\n".join(lines[i + 2 :]).strip()
-            if copy and not "\n".join(lines[:i]).rstrip().endswith(copy):
-                return None
-            return i, whole(lines[i + 1].replace(",", ""))
-    return None
-
-
-def notices_at(lines: list[str], *, blank_before: bool) -> int:
-    """Where the CLI's own lines at the end begin; with `blank_before` only if a blank line parts them from output."""
+def _notices_at(lines: list[str]) -> int:
+    """Where the CLI's own lines at the end begin."""
     at = len(lines)
-    if not at or lines[-1][:1] not in MAYBE_NOTICE:
-        return at  # nearly always
-    while at and is_notice(lines[at - 1]):
+    while at and NOTICE.match(lines[at - 1]):
         at -= 1
-    if blank_before and at and lines[at - 1].strip():
-        return len(lines)
     return at
 
 
-def divide_text(text: str, start: int, end: int, *, newer: bool, cut: bool) -> tuple[int, int] | None:
-    """The same for the lines between two newlines of a text: the newlines before the thoughts and before `codex`.
-
-    None if the CLI's own lines may stand at the end. `newer` versions leave a blank line after output, older ones print
-    few lines of it. `cut`: the beginning is not here any more.
-    """
-    last = text.rfind("\n", start, end) + 1
-    if text[last] in MAYBE_NOTICE and is_notice(text[last:end]):
-        return None
-    speak = _newer_speaks(text, start, end) if newer else -1 if cut else _older_speaks(text, start, end)
-    if speak < 0:
-        speak = end
-    think = text.rfind("\n**", start, speak)
-    while think >= 0:
-        if _is_title(text[think + 1 : text.find("\n", think + 1)]) and (think == start or _blank(text, start, think)):
-            return think, speak
-        think = text.rfind("\n**", start, think)
-    return speak, speak
-
-
-def divide_escaped(text: str, start: int, end: int, *, newer: bool, cut: bool) -> tuple[int, int] | None:
-    """The same for lines with escape sequences, of which none is looked at."""
-    pieces: list[str] = []
-    #: where in the text without them each line with some ends, and how much longer the text is up to there
-    longer: list[tuple[int, int]] = []
-    at, size, more = start, 0, 0
-    while escape := _ESCAPE(text, at, end):
-        begin, until = text.rfind("\n", start, escape.start()) + 1, text.find("\n", escape.start())
-        bare = strip_escapes(text[begin:until])
-        pieces += (text[at:begin], bare)
-        size += begin - at + len(bare)
-        more += until - begin - len(bare)
-        longer.append((size, more))
-        at = until
-    pieces.append(text[at : end + 1])
-    found = divide_text("".join(pieces), 0, end - start - more, newer=newer, cut=cut)
-    if found is None:
-        return None
-    think, speak = found
-    return start + think + _before(longer, think), start + speak + _before(longer, speak)
-
-
-def _before(longer: list[tuple[int, int]], at: int) -> int:
-    place = bisect_right(longer, at, key=itemgetter(0))
-    return longer[place - 1][1] if place else 0
-
-
-def _newer_speaks(text: str, start: int, end: int) -> int:
-    found = -1
-    at = text.rfind(_SPEAKS, start, end + 1)
-    while at >= 0:
-        if _speaks(text, at, end):
-            if at > start and (text[at - 1] == "\n" or _blank(text, start, at)):
-                return at
-            if found < 0:
-                found = at
-        at = text.rfind(_SPEAKS, start, at + 1)
+def _words_at(lines: list[str], most_output: int, *, blank_before: bool) -> int:
+    """Where the `codex` before the words is; the end if there is none. Prefers one after a blank line if asked to."""
+    if "codex" not in lines:
+        return len(lines)
+    found = len(lines)
+    for i in range(min(most_output, len(lines) - 1), -1, -1):
+        if lines[i] == "codex" and _may_speak(lines, i):
+            if not blank_before or (i and not lines[i - 1].strip()):
+                return i
+            found = found if found < len(lines) else i
     return found
 
 
-def _older_speaks(text: str, start: int, end: int) -> int:
-    few = _FIRST_LINES.match(text, start, end)
-    at = text.rfind(_SPEAKS, start, few.end() + 1 if few else end + 1)
-    while at >= 0:
-        if _speaks(text, at, end):
-            return at
-        at = text.rfind(_SPEAKS, start, at + 1)
-    return -1
+def _may_speak(lines: list[str], at: int) -> bool:
+    """Whether the next line can begin a message."""
+    return at + 1 < len(lines) and lines[at + 1].strip() != "" and lines[at + 1] not in _ROLES
 
 
-def _speaks(text: str, at: int, end: int) -> bool:
-    """Whether the line after this `codex` may begin a message."""
-    begin = at + 7
-    if begin > end:
-        return False
-    if text[begin] in _SURE:
-        return True
-    first = text[begin : text.find("\n", begin)]
-    return first != "" and not first.isspace() and first not in ROLES
+def _thoughts_at(lines: list[str]) -> int:
+    """Where the thoughts begin, which is at a title after a blank line; the end if there is none."""
+    starred = [i for i, line in enumerate(lines) if "**" in line]
+    for i in reversed(starred):
+        if _TITLE.match(lines[i]) and (i == 0 or not lines[i - 1].strip()):
+            return i
+    return len(lines)
 
 
-def _blank(text: str, start: int, at: int) -> bool:
-    """Whether the line that ends here is blank."""
-    before = text[at - 1]
-    return before == "\n" or (before.isspace() and not text[text.rfind("\n", start, at) : at].strip())
+def find_trailer(message: list[str], held: list[str]) -> tuple[int, int] | None:
+    """Where `tokens used` is in the held lines at the end, and its number.
+
+    Only a copy of the last words may follow it, which are held as well or in the message.
+    """
+    before = "\n".join(message).split("\n") if message else []
+    lines = _stripped(before + held)
+    for i in range(len(lines) - 2, -1, -1):
+        if lines[i] == "tokens used" and _NUMBER.match(lines[i + 1]):
+            copy = "\n".join(lines[i + 2 :]).strip()
+            if i < len(before) or (copy and not "\n".join(lines[:i]).rstrip().endswith(copy)):
+                return None
+            return i - len(before), whole(lines[i + 1].replace(",", ""))
+    return None

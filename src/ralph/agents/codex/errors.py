@@ -1,4 +1,4 @@
-"""What Codex's own messages say: a retry, a warning, or why a run failed and until when."""
+"""Codex's own messages: a retry, or why a run failed and when a limit ends."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def classify_message(message: str) -> ErrorClass:
 
 
 def retry(message: str) -> Meta | None:
-    """The retry that a message tells of, if it is one. Codex prints them as errors."""
+    """The retry that a message announces, if any. Codex prints retries as errors."""
     found = _RECONNECTING.match(message)
     if found:
         cause = found.group(2)
@@ -53,7 +53,7 @@ def retry(message: str) -> Meta | None:
 
 
 def limit(message: str, kind: ErrorClass) -> list[TranscriptEvent]:
-    """When a limit ends, if the message says so for certain."""
+    """When a limit ends, if the message gives the time."""
     if kind not in (ErrorClass.QUOTA, ErrorClass.RATE_LIMITED):
         return []
     found = _WAIT.search(message)
@@ -65,7 +65,7 @@ def limit(message: str, kind: ErrorClass) -> list[TranscriptEvent]:
     found = _AT.search(message)
     if found:
         try:
-            # Codex writes the time of the machine it runs on, which is ours.
+            # Codex prints local time, and it runs on this machine.
             at = datetime.strptime(f"{found.group(1)} {found.group(2)}", "%b %d %Y %I:%M %p").astimezone()
         except ValueError:
             return []

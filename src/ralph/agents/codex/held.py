@@ -1,81 +1,49 @@
-"""What waits in Codex's human transcript until it is clear what it is."""
+"""Lines that are kept until it is clear what they are."""
 
 from __future__ import annotations
 
-#: In characters. No thoughts and words together are as long, so that of more than this the oldest is certainly output.
-MOST_HELD = 2 << 20
-#: More are never found, nor as few.
-_UNKNOWN = -1 << 60
+from typing import TYPE_CHECKING
+
+from ralph.transcripts.deltas import FRAGMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ralph.transcripts.events import TranscriptEvent
+
+#: In bytes, with Python's own for each line. No message and the thoughts before it are this long together, so the
+#: oldest lines of more than this are certainly output.
+MOST_HELD = 4 << 20
 
 
-class Held:
-    """Lines, as pieces of one or many of them. Whoever prints without end does not fill the memory.
+class HeldLines:
+    """At least the last `MOST_HELD` bytes of lines, and at most twice as many. `hand_on` gets the lines before them."""
 
-    Where very much is cut depends on the lines alone, not on how many of them came at once.
-    """
+    __slots__ = ("_hand_on", "_new", "_old", "_size")
 
-    __slots__ = ("_older", "_pieces", "_size", "harmless")
-
-    def __init__(self) -> None:
-        self._older: list[str] = []
+    def __init__(self, hand_on: Callable[[list[str]], list[TranscriptEvent]]) -> None:
+        self._hand_on = hand_on
+        self._old: list[str] = []
+        self._new: list[str] = []
         self._size = 0
-        self._pieces: list[str] = []
-        #: how many of the characters that make escape sequences are known to be in lines which they do not make special
-        self.harmless = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._pieces or self._older)
+    def add(self, line: str) -> list[TranscriptEvent]:
+        """The events of the lines that were dropped for this one."""
+        self._new.append(line)
+        self._size += len(line) + FRAGMENT
+        if self._size < MOST_HELD:
+            return []
+        dropped, self._old, self._new, self._size = self._old, self._new, [], 0
+        return self._hand_on(dropped) if dropped else []
 
-    def add(self, line: str) -> str | None:
-        """One more line; what waits no longer because of it."""
-        self._pieces.append(line)
-        self._size += len(line) + 1
-        return self._next() if self._size >= MOST_HELD else None
+    def lines(self) -> list[str]:
+        return self._old + self._new
 
-    def fits(self, size: int) -> bool:
-        """Whether lines of this size, newlines included, can be added and none has to go."""
-        return self._size + size < MOST_HELD
-
-    def add_all(self, text: str, start: int, end: int) -> list[str]:
-        """The lines between two newlines of a text; what waits no longer because of them."""
-        gone: list[str] = []
-        while not self.fits(end - start):
-            # The first line that is one too much.
-            until = text.find("\n", max(start + 1, start + MOST_HELD - self._size))
-            self._pieces.append(text[start + 1 : until])
-            older = self._next()
-            if older is not None:
-                gone.append(older)
-            start = until
-        if start < end:
-            self._pieces.append(text[start + 1 : end])
-            self._size += end - start
-        return gone
-
-    def _next(self) -> str | None:
-        older = "\n".join(self._older) if self._older else None
-        self.harmless = _UNKNOWN
-        self._older, self._pieces, self._size = self._pieces, [], 0
-        return older
-
-    def short(self, most: int) -> str | None:
-        """All that waits, with a newline before each line, unless it is long or escape sequences matter in it."""
-        if self._older or self._size > most:
-            return None
-        text = "\n".join(["", *self._pieces])
-        return text if text.count("\x1b") + text.count("\r") == self.harmless else None
+    def replace(self, lines: list[str]) -> None:
+        self._old, self._new, self._size = lines, [], 0
 
     def take(self) -> list[str]:
-        """All that waits, line by line; then nothing does."""
-        pieces = self._older + self._pieces
-        self._older, self._pieces, self._size, self.harmless = [], [], 0, 0
-        return "\n".join(pieces).split("\n") if pieces else []
-
-    def take_with(self, text: str, start: int, end: int) -> str:
-        """All that waits and then these lines, with a newline before each and one after the last."""
-        pieces = ["", *self._older, *self._pieces]
-        if start < end:
-            pieces.append(text[start + 1 : end])
-        pieces.append("")
-        self._older, self._pieces, self._size, self.harmless = [], [], 0, 0
-        return "\n".join(pieces)
+        """All lines, and forgets them."""
+        lines = self._old + self._new
+        self._old, self._new, self._size = [], [], 0
+        return lines

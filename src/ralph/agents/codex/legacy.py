@@ -5,23 +5,12 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from ralph.agents.codex.calls import Call
 from ralph.agents.codex.errors import classify_message, limit, retry
+from ralph.agents.codex.fields import arguments, checklist, content_text, token_counts, tool_name
 from ralph.transcripts import meta
 from ralph.transcripts.deltas import DeltaLines
-from ralph.transcripts.events import (
-    Tag,
-    Text,
-    ToolCall,
-    ToolEnd,
-    ToolOutput,
-    ToolRef,
-    ToolResult,
-    ToolStart,
-    ToolStatus,
-    TranscriptEvent,
-    Usage,
-    UsageEvent,
-)
+from ralph.transcripts.events import Tag, Text, ToolStatus, TranscriptEvent, Usage, UsageEvent
 from ralph.transcripts.json_lines import get_count, get_dict, get_int, get_list, get_str
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.recent import Recent
@@ -29,31 +18,17 @@ from ralph.transcripts.recent import Recent
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_COUNTS = {
-    "prompt_tokens": "input_tokens",  # includes the cached ones
-    "cached_tokens": "cached_input_tokens",
-    "completion_tokens": "output_tokens",
-    "reasoning_tokens": "reasoning_output_tokens",
-    "total_tokens": "total_tokens",
-}
 _NOISE = frozenset(
     {
-        "task_started",
-        "agent_reasoning_section_break",
-        "agent_reasoning_raw_content",
-        "agent_reasoning_raw_content_delta",
-        "exec_command_output_delta",
-        "turn_diff",
-        "user_message",
-        "shutdown_complete",
-        "mcp_list_tools_response",
-        "list_custom_prompts_response",
+        *("task_started", "turn_diff", "user_message", "shutdown_complete", "exec_command_output_delta"),
+        *("agent_reasoning_section_break", "agent_reasoning_raw_content", "agent_reasoning_raw_content_delta"),
+        *("mcp_list_tools_response", "list_custom_prompts_response"),
     }
 )
 
 
 class LegacyMessages:
-    """Translates the objects that have a `msg`. There is no last line: only a call without an end shows a cut."""
+    """Translates the objects that have a `msg`. No line marks the end, so only an open call shows that it was cut."""
 
     def __init__(self) -> None:
         self._model: str | None = None
@@ -69,18 +44,18 @@ class LegacyMessages:
             "agent_reasoning_delta": lambda msg: self._thoughts.feed(get_str(msg, "delta") or ""),
             "exec_command_begin": self._exec_begin,
             "exec_command_end": self._exec_end,
-            "patch_apply_begin": self._patch_begin,
+            "patch_apply_begin": lambda msg: self._start(msg, "apply_patch", {"changes": get_dict(msg, "changes")}),
             "patch_apply_end": self._patch_end,
             "mcp_tool_call_begin": self._mcp_begin,
             "mcp_tool_call_end": self._mcp_end,
             "web_search_begin": lambda msg: self._start(msg, "web_search", None),
-            "web_search_end": self._search_end,
+            "web_search_end": lambda msg: self._end(msg, "web_search", ToolStatus.OK, get_str(msg, "query")),
             "token_count": self._token_count,
             "session_configured": self._session_configured,
             "stream_error": self._error,
             "error": self._error,
             "background_event": lambda msg: _sys(get_str(msg, "message")),
-            "plan_update": self._plan_update,
+            "plan_update": lambda msg: _sys(checklist(get_list(msg, "plan"))),
             "task_complete": lambda _: [meta.result(ok=True)],
             "turn_aborted": self._aborted,
         }
@@ -102,7 +77,7 @@ class LegacyMessages:
 
     def flush(self) -> list[TranscriptEvent]:
         events = self._thoughts.flush() + self._words.flush()
-        if len(self._tools):  # its launcher exits with 0 when a signal ends it
+        if len(self._tools):  # Codex's launcher exits with 0 when a signal ends it
             events.append(meta.error("the output ends in the middle of a tool call", ErrorClass.FAILED))
         return events
 
@@ -122,7 +97,7 @@ class LegacyMessages:
         return [meta.session(name, self._model)]
 
     def _whole(self, deltas: DeltaLines, tag: Tag, text: str | None) -> list[TranscriptEvent]:
-        """A message; only the rest of it if it was streamed before."""
+        """A whole message, or the rest of it if it was streamed."""
         if deltas.begun:
             return deltas.flush()
         return [Text(tag, text.removesuffix("\n"))] if text else []
@@ -132,21 +107,18 @@ class LegacyMessages:
         if key in self._tools:
             return []
         self._tools[key] = name
-        return [ToolStart(ToolCall(key, name, given))]
+        return [Call(key, name).start(given)]
 
     def _end(self, msg: dict[str, Any], name: str, status: ToolStatus, output: str | None) -> list[TranscriptEvent]:
         key = get_str(msg, "call_id") or name
-        events: list[TranscriptEvent] = []
-        if key not in self._tools:
-            events = self._start(msg, name, None)
-        name = self._tools.pop(key)
+        events = self._start(msg, name, None)  # unless it has started
+        call = Call(key, self._tools.pop(key))
         if output:
-            events.append(ToolOutput(ToolRef(key, name), output.removesuffix("\n")))
+            events.append(call.output(output.removesuffix("\n")))
         duration = get_dict(msg, "duration")
         seconds, nanos = get_count(duration, "secs"), get_count(duration, "nanos")
         took = None if seconds is None and nanos is None else (seconds or 0) * 1000 + (nanos or 0) // 1_000_000
-        events.append(ToolEnd(ToolResult(key, status, took, name)))
-        return events
+        return [*events, call.end(status, took)]
 
     def _exec_begin(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
         command = msg.get("command")
@@ -157,52 +129,42 @@ class LegacyMessages:
     def _exec_end(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
         code = get_int(msg, "exit_code")
         status = ToolStatus.UNKNOWN if code is None else ToolStatus.FAIL if code else ToolStatus.OK
-        output = get_str(msg, "aggregated_output") or (get_str(msg, "stdout") or "") + (get_str(msg, "stderr") or "")
-        return self._end(msg, "shell", status, output)
-
-    def _patch_begin(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
-        return self._start(msg, "apply_patch", {"changes": get_dict(msg, "changes")})
+        return self._end(msg, "shell", status, get_str(msg, "aggregated_output") or _printed(msg))
 
     def _patch_end(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
-        output = (get_str(msg, "stdout") or "") + (get_str(msg, "stderr") or "")
-        return self._end(msg, "apply_patch", _verdict(msg.get("success")), output)
+        success = msg.get("success")
+        status = ToolStatus.OK if success is True else ToolStatus.FAIL if success is False else ToolStatus.UNKNOWN
+        return self._end(msg, "apply_patch", status, _printed(msg))
 
     def _mcp_begin(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
         call = get_dict(msg, "invocation")
-        name = ".".join(part for part in (get_str(call, "server"), get_str(call, "tool")) if part)
-        arguments = call.get("arguments")
-        return self._start(msg, name or "mcp", arguments if isinstance(arguments, dict) else None)
+        return self._start(msg, tool_name(call) or "mcp", arguments(call))
 
     def _mcp_end(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
         result = get_dict(msg, "result")
         good = get_dict(result, "Ok")
         wrong = "Err" in result or good.get("isError") is True or good.get("is_error") is True
         status = ToolStatus.FAIL if wrong else ToolStatus.OK if good else ToolStatus.UNKNOWN
-        parts = [get_str(part, "text") for part in get_list(good, "content")]
-        output = get_str(result, "Err") or "\n".join(part for part in parts if part)
-        return self._end(msg, "mcp", status, output)
-
-    def _search_end(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
-        return self._end(msg, "web_search", ToolStatus.OK, get_str(msg, "query"))
+        return self._end(msg, "mcp", status, get_str(result, "Err") or content_text(good))
 
     def _token_count(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
-        """The total so far, and what the last call added; some versions say the same numbers twice."""
+        """The total so far and what the last call added. Some versions repeat the same numbers."""
         info = get_dict(msg, "info")
         total, last = get_dict(info, "total_token_usage"), get_dict(info, "last_token_usage")
-        if not total:  # up to 0.29 the message itself has the numbers, of one call each
-            called = _counts(msg)
+        if not total:  # up to 0.29 the message itself has the numbers of one call
+            called = token_counts(msg)
             return [UsageEvent(Usage(**called, model=self._model))] if called else []
-        counts = _counts(total)
+        counts = token_counts(total)
         if not counts or counts == self._counted:
             return []
         before, self._counted = self._counted, counts
         if before is None:
-            # A resumed session's total holds earlier runs: the first call alone is this run's.
-            more = _counts(last) or counts
+            # A resumed session's total includes earlier runs, so only its first call counts.
+            more = token_counts(last) or counts
         else:
             more = {name: number - before.get(name, 0) for name, number in counts.items()}
             if any(number < 0 for number in more.values()):
-                more = counts  # it began to count anew
+                more = counts  # Codex started counting again
         return [UsageEvent(Usage(**more, model=self._model))]
 
     def _error(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
@@ -218,19 +180,10 @@ class LegacyMessages:
         reason = f"the turn was aborted: {get_str(msg, 'reason') or 'no reason given'}"
         return [meta.result(ok=False, reason=reason, error_class=ErrorClass.FAILED)]
 
-    def _plan_update(self, msg: dict[str, Any]) -> list[TranscriptEvent]:
-        steps = [step for step in get_list(msg, "plan") if isinstance(step, dict)]
-        lines = [f"[{'x' if get_str(s, 'status') == 'completed' else ' '}] {get_str(s, 'step') or ''}" for s in steps]
-        return _sys("\n".join(lines))
-
-
-def _counts(told: dict[str, Any]) -> dict[str, int]:
-    return {ours: n for ours, theirs in _COUNTS.items() if (n := get_count(told, theirs)) is not None}
-
 
 def _sys(text: str | None) -> list[TranscriptEvent]:
     return [Text(Tag.SYS, text)] if text else []
 
 
-def _verdict(success: object) -> ToolStatus:
-    return ToolStatus.OK if success is True else ToolStatus.FAIL if success is False else ToolStatus.UNKNOWN
+def _printed(msg: dict[str, Any]) -> str:
+    return (get_str(msg, "stdout") or "") + (get_str(msg, "stderr") or "")

@@ -1,395 +1,374 @@
-"""Codex's human transcript (0.45 and later): it goes to stderr, and the last message alone to stdout."""
+"""Codex's human-readable transcript (0.45 and later), on stderr; its last message is on stdout as well.
+
+A command may print `user`, `codex` or `exec` on a line of its own, so these words alone prove nothing. Certain are:
+`exec` followed by a whole command line and its directory, a status line while a command runs, a retry, and the end.
+Lines that could be output are held until one of these comes, and then divided.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ralph.agents.codex.blocks import (
-    CHANGED,
-    MAYBE,
-    MCP,
-    OUTPUT_LINES,
-    PATCH_END,
-    PATCHED,
-    RULE,
-    TRACE,
-    Command,
-    Part,
-    Status,
-    duration_ms,
-    is_notice,
-    quote_open,
-    read_command,
-    read_status,
-)
-from ralph.agents.codex.divide import divide, notices_at, stripped, trailer
+import msgspec
+
+from ralph.agents.codex import shapes
+from ralph.agents.codex.calls import Call, OpenCalls
+from ralph.agents.codex.divide import Divided, divide_output, divide_prompt, find_trailer
 from ralph.agents.codex.errors import retry
-from ralph.agents.codex.held import Held
+from ralph.agents.codex.held import HeldLines
+from ralph.agents.codex.shapes import ERROR, Status
 from ralph.transcripts import meta
-from ralph.transcripts.events import (
-    Tag,
-    Text,
-    ToolCall,
-    ToolEnd,
-    ToolOutput,
-    ToolRef,
-    ToolResult,
-    ToolStart,
-    ToolStatus,
-    TranscriptEvent,
-    Usage,
-    UsageEvent,
-)
+from ralph.transcripts.events import Tag, Text, ToolStatus, TranscriptEvent, Usage, UsageEvent
 from ralph.transcripts.json_lines import strip_escapes
-from ralph.transcripts.numbers import whole
 
-_LONGEST_COMMAND = 5000
-#: Pieces of the last message that are remembered.
-MOST_WORDS = 100_000
-MOST_DOUBTS = 200_000
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: In characters: more than the longest argument of a command, with every quote in it escaped.
+_LONGEST_COMMAND = 512 << 10
+#: In lines. Text that imitates the start of a command again and again is not read anew without end.
+_MOST_REREAD = 200_000
 _PATCH_STATUS = {"completed": ToolStatus.OK, "in_progress": ToolStatus.UNKNOWN}
 
 
-# Looked up once: before Python 3.12 that takes as long as building an event.
-_HEADER, _ECHO, _PROMPT, _THINK, _AI, _TOOL, _PATCH = Part
-_TAG_AI, _TAG_THINK, _TAG_PROMPT, _TAG_SYS = Tag.AI, Tag.THINK, Tag.PROMPT, Tag.SYS
+class Part(msgspec.Struct, frozen=True, eq=False):
+    """A part of the transcript: what reads its content, and whose lines they are unless they are divided."""
+
+    read: Callable[[str], list[TranscriptEvent]]
+    tag: Tag
 
 
-class HumanTranscript:
-    """Feed it the lines of the stream that begins with `OpenAI Codex v…`."""
+class TextTranscript:
+    """Reads the lines of the stream that begins with `OpenAI Codex v…`.
+
+    A line is read in two steps. If its first character can begin structure, the method for that character looks at it.
+    If it is not structure, it is content, and the current part decides what becomes of it.
+    """
 
     def __init__(self, prompt: str | None) -> None:
-        self._part = _HEADER
+        #: by the first character of a line; empty until the header and the known prompt are over
+        self._structure: dict[str, Callable[[str, str], list[TranscriptEvent] | None]] = {}
+        self._held = HeldLines(self._hand_on)
+        self._echo = Part(self._read_echo, Tag.PROMPT)  # of the known prompt
+        self._prompt = Part(self._read_prompt, Tag.PROMPT)  # any other prompt, held
+        self._thoughts = Part(self._read_thought, Tag.THINK)  # and notices of the CLI
+        self._words = Part(self._read_word, Tag.AI)
+        self._output = Part(self._held.add, Tag.SYS)  # of a command, and what follows it
+        self._patch = Part(self._held.add, Tag.SYS)  # the text of a change
+        self._part = Part(self._read_header, Tag.SYS)
         self._rules = 0
         self._model: str | None = None
-        self._echo = [line.strip() for line in prompt.split("\n") if line.strip()][::-1] if prompt else []
-        self._held = Held()
-        self._cut = False  # of what is held, the beginning is gone
-        self._tail = False  # `tokens used` was there, which may be the end: what comes after it is held
-        self._first: str | None = None
-        self._command: list[str] = []
-        self._previous = "."
-        self._count = 0
-        self._running: list[tuple[str, str]] = []
-        self._current: tuple[str, str, Status, bool] | None = None
         self._session = False
-        self._patched = False
-        self._doubts = 0
-        #: the last message, to recognise its copy on stdout: pieces of one or many lines
-        self.words: list[str] = []
+        #: the lines of the prompt that have not been echoed, last one first
+        self._unread_prompt = [line.strip() for line in prompt.split("\n") if line.strip()][::-1] if prompt else []
+        self._cut = False  # the first lines that were held are gone
+        #: `tokens used` may begin the end, so the lines from there on are held
+        self._tail: Part | None = None
+        #: a line that may begin a command or a patch, and the lines after it
+        self._pending: list[str] = []
+        self._pending_name = ""
+        self._pending_size = 0
+        self._quote = ""
+        self._reread = 0
+        self._previous = "."
+        self._calls = OpenCalls()
+        #: the call whose output or patch is held, how it ended, and whether its version prints all of its output
+        self._call: Call | None = None
+        self._result = Status(ToolStatus.UNKNOWN)
+        self._newer = False
+        self._lists_files = False
+        self._message = HeldLines(lambda _: [])
         #: the CLI's last error, if nothing came after it
         self.error: str | None = None
 
+    @property
+    def last_message(self) -> str:
+        """The end of the agent's last message; all of it unless it is very long."""
+        return "\n".join(self._message.lines()).strip()
+
     def feed(self, line: str) -> list[TranscriptEvent]:
-        if self._part is _TOOL and self._first is None and not MAYBE.match(line):
-            self._previous = line
-            return self._hold(line)
-        bare = strip_escapes(line) if "\x1b" in line or line[-1:] == "\r" else line
-        if self._part is _HEADER:
-            return self._header(line, bare)
-        if self._first is not None:
-            return self._second(line, bare)
-        events = self._certain(line, bare)
+        if self._pending:
+            return self._continue(line, strip_escapes(line))
+        structure = self._structure.get(line[:1])
+        events = structure(line, strip_escapes(line)) if structure else None
         if events is None:
-            events = self._content(line, bare)
-        self._previous = bare
+            events = self._part.read(line)
+        self._previous = line
         return events
 
     def flush(self) -> list[TranscriptEvent]:
         """What was held, and the number of tokens."""
         events: list[TranscriptEvent] = []
-        if self._first is not None:
-            events = self._give_back()
-        lines = self._held.take()
-        before = "\n".join(self.words).split("\n") if self._tail and self.words else []
-        end = trailer([strip_escapes(line) for line in before + lines])
-        if end is None or end[0] < len(before):
-            return events + self._ends(lines)
-        # This total leaves cached input out: it is all that the text says.
-        events += self._ends(lines[: end[0] - len(before)])
-        return [*events, UsageEvent(Usage(total_tokens=end[1], model=self._model))]
+        while self._pending:
+            events += self._give_back()
+        held = self._held.take()
+        end = find_trailer(self._message.lines() if self._part is self._tail else [], held)
+        if end is None:
+            return events + self._end_part(held)
+        # This total leaves out cached input. It is the only number in the text.
+        return [*events, *self._end_part(held[: end[0]]), UsageEvent(Usage(total_tokens=end[1], model=self._model))]
 
     # -- the beginning
 
-    def _header(self, line: str, bare: str) -> list[TranscriptEvent]:
-        if bare == RULE:
+    def _read_header(self, line: str) -> list[TranscriptEvent]:
+        bare = strip_escapes(line)
+        if bare == shapes.RULE:
             self._rules += 1
         elif self._rules >= 2:
-            if bare == "user":
-                self._part = _ECHO if self._echo else _PROMPT
-                return []
-            self._part = _THINK
-            return self.feed(line)
+            if bare != "user":
+                self._begin(self._thoughts)
+                return self.feed(line)
+            if self._unread_prompt:
+                self._part = self._echo
+            else:
+                self._begin(self._prompt)
+            return []
         key, _, value = bare.partition(": ")
         if key == "model" and value:
             self._model = value
         elif key == "session id" and value and not self._session:
             self._session = True
-            return [Text(_TAG_SYS, line), meta.session(value, self._model)]
-        return [Text(_TAG_SYS, line)]
+            return [Text(Tag.SYS, line), meta.session(value, self._model)]
+        return [Text(Tag.SYS, line)]
 
-    # -- lines that are certain, wherever they stand
+    def _read_echo(self, line: str) -> list[TranscriptEvent]:
+        text = strip_escapes(line).strip()
+        if text and text != self._unread_prompt[-1]:
+            self._begin(self._prompt)  # not echoed as it was given, so its end has to be found
+            return self.feed(line)
+        if text:
+            self._unread_prompt.pop()
+            if not self._unread_prompt:
+                self._begin(self._thoughts)
+        return [Text(Tag.PROMPT, line)]
 
-    def _certain(self, line: str, bare: str) -> list[TranscriptEvent] | None:
-        if self._part is _ECHO:
+    def _begin(self, part: Part) -> None:
+        self._part = part
+        self._structure = {
+            "e": self._block,
+            "a": self._apply,
+            "f": self._block,
+            "t": self._thinking,
+            "c": self._role,
+            " ": self._status,
+            "m": self._mcp,
+            "E": self._retry,
+            "R": self._retry,
+            "\x1b": self._coloured,
+        }
+
+    # -- structure: the events of a line, or None if it is content
+
+    def _coloured(self, line: str, bare: str) -> list[TranscriptEvent] | None:
+        structure = self._structure.get(bare[:1])
+        return structure(line, bare) if structure is not None and bare[:1] != "\x1b" else None
+
+    def _block(self, line: str, bare: str) -> list[TranscriptEvent] | None:
+        """`exec`, `apply patch` or `file update`: the next line shows whether a command or a patch begins."""
+        if bare not in ("exec", "apply patch", "file update"):
             return None
-        match bare:
-            case "exec" | "apply patch" | "file update":
-                self._first = line
-                return []
-            case "thinking" if not self._previous.strip() and self._part is not _PATCH and not self._newer():
-                # It thinks before it speaks: all before its first thoughts is the prompt.
-                if self._part is _PROMPT and self._held:
-                    events = _text(_TAG_PROMPT, self._held.take())
-                else:
-                    events = self._close()
-                self._part = _THINK
-                return events
-        if self._running and bare[:1] == " ":
-            ended = self._ended(bare)
-            if ended is not None:
-                return ended
-        again = retry(bare.removeprefix("ERROR: ")) if "onnecting..." in bare else None
-        if again is not None:
-            events = self._close()
-            self._part = _THINK
-            return [*events, Text(_TAG_SYS, line), again]
-        if self._part is _PROMPT and TRACE.match(bare):
-            return [*self._close(), Text(_TAG_SYS, line)]
-        if bare.startswith("mcp: "):
-            found = MCP.match(bare)
-            if found:
-                return self._mcp(line, found.group(1), found.group(3))
-        if self._part is _PATCH and bare.startswith("apply_patch("):
-            found = PATCH_END.match(bare)
-            if found and self._running:
-                status = ToolStatus.FAIL if whole(found.group(1)) else ToolStatus.OK
-                call = self._running.pop()
-                text = self._held.take()
-                shown: list[TranscriptEvent] = [ToolOutput(ToolRef(*call), "\n".join(text))] if text else []
-                return shown + self._output_of(call, Status(status, duration_ms(found.group(2))), newer=False)
-        return None
-
-    def _ended(self, bare: str) -> list[TranscriptEvent] | None:
-        """While a command runs: the line that tells how it ended, if this is one."""
-        told = read_status(bare)
-        if told is None or told[0]:
-            return None
-        for at, call in enumerate(self._running):
-            if call[1] == "shell":
-                # Of commands that ran at once it is not said which one ended: the one that began first.
-                events = self._close()
-                del self._running[at]
-                self._output_of(call, told[1], newer=True)
-                return events
-        return None
-
-    def _second(self, line: str, bare: str) -> list[TranscriptEvent]:
-        """The line after one that may begin a command or a patch."""
-        first = strip_escapes(self._first or "")
-        if first == "exec":
-            return self._exec(line, bare)
-        if first == "apply patch" and (patched := PATCHED.match(bare)):
-            self._first = None
-            events, call = self._new("apply_patch", None)
-            status = _PATCH_STATUS.get(patched.group(1), ToolStatus.FAIL)
-            self._part, self._patched = _THINK, True
-            return [*events, ToolEnd(ToolResult(call[0], status, None, call[1]))]
-        if first == "file update" and CHANGED.match(bare):
-            self._first = None
-            events, call = self._new("apply_patch", {"change": bare})
-            self._running.append(call)
-            self._part = _PATCH
-            return events + self._hold(line)
-        self._command.append(line)
-        return self._give_back()
-
-    def _exec(self, line: str, bare: str) -> list[TranscriptEvent]:
-        self._command.append(line)
-        one = len(self._command) == 1
-        if one or " in " in bare or bare.endswith(":"):
-            text = bare if one else strip_escapes("\n".join(self._command))
-            found = read_command(text)
-            if found is not None:
-                self._first, self._command = None, []
-                return self._start(found)
-            if one and not quote_open(text):
-                return self._give_back()
-        return self._give_back() if len(self._command) > _LONGEST_COMMAND else []
-
-    def _give_back(self) -> list[TranscriptEvent]:
-        """It was none: the words stand for themselves, and what came after them is read anew."""
-        lines, first = self._command, self._first or ""
-        self._first, self._command = None, []
-        events = self._content(first, strip_escapes(first))
-        self._previous = first
-        self._doubts += len(lines)
-        for line in lines:
-            # Not again and again: lines made to look like commands must not cost more than others.
-            events += self.feed(line) if self._doubts < MOST_DOUBTS else self._content(line, strip_escapes(line))
-        return events
-
-    def _new(self, name: str, given: dict[str, Any] | None) -> tuple[list[TranscriptEvent], tuple[str, str]]:
-        events = self._close()
-        self._count += 1
-        self.error = None
-        call = (f"call_{self._count}", name)
-        events.append(ToolStart(ToolCall(call[0], name, given)))
-        return events, call
-
-    def _start(self, command: Command) -> list[TranscriptEvent]:
-        events, call = self._new("shell", {"command": command.text, "cwd": command.directory})
-        if command.ended is not None:
-            return events + self._output_of(call, command.ended, newer=False)
-        self._running.append(call)
-        self._part = _THINK
-        return events
-
-    def _output_of(self, call: tuple[str, str], status: Status, *, newer: bool) -> list[TranscriptEvent]:
-        self._current = (*call, status, newer)
-        self._part, self._cut = _TOOL, False
+        self._pending, self._pending_name, self._pending_size, self._quote = [line], bare, 0, ""
         return []
 
-    def _mcp(self, line: str, name: str, ended: str | None) -> list[TranscriptEvent]:
-        if ended is None:
-            events, call = self._new(name, None)
-            self._running.append(call)
-            self._part = _THINK
-            return events
-        found = next((c for c in self._running if c[1] == name), None)
-        if found is None:
-            return [*self._close(), Text(_TAG_SYS, line)]
-        self._running.remove(found)
-        events = self._close()
-        self._part = _THINK
-        status = ToolStatus.OK if ended == "completed" else ToolStatus.FAIL
-        return [*events, ToolEnd(ToolResult(found[0], status, None, name))]
+    def _apply(self, line: str, bare: str) -> list[TranscriptEvent] | None:
+        result = shapes.read_patch_end(bare) if self._part is self._patch else None
+        if result is None or self._call is None:
+            return self._block(line, bare)
+        text = "\n".join(self._held.take())
+        self._expect_output(self._call, result, newer=False)
+        return [self._call.output(text)] if text else []
 
-    # -- everything else
-
-    def _holding(self) -> bool:
-        part = self._part
-        return self._tail or part is _TOOL or part is _PROMPT or part is _PATCH
-
-    def _newer(self) -> bool:
-        return self._part is _TOOL and self._current is not None and self._current[3]
-
-    def _content(self, line: str, bare: str) -> list[TranscriptEvent]:
-        if self._holding():
-            return self._hold(line)
-        if self._part is _ECHO:
-            return self._echoed(line, bare)
-        if bare == "tokens used":
-            self._tail = True
-            return self._hold(line)
+    def _role(self, line: str, bare: str) -> list[TranscriptEvent] | None:
+        """`codex` and `tokens used`, which prove nothing where lines are held."""
+        if self._part is not self._words and self._part is not self._thoughts:
+            return None
         if bare == "codex":
-            self._part, self.words, self.error = _AI, [], None
+            self._speak([])
             return []
-        if self._part is _AI:
-            if bare.startswith("ERROR: ") or TRACE.match(bare):
-                return self._notice(line, bare)
-            self._spoke([line])
-            return [Text(_TAG_AI, line)]
+        if bare == "tokens used":
+            self._part = self._tail = Part(self._held.add, self._part.tag)
+        return None
+
+    def _thinking(self, line: str, bare: str) -> list[TranscriptEvent] | None:
+        if bare != "thinking":
+            return self._role(line, bare)
+        newer = self._part is self._output and self._newer
+        if newer or self._part is self._patch or strip_escapes(self._previous).strip():
+            return None
+        # It thinks before it speaks, so everything before its first thoughts is the prompt.
+        events = _text(Tag.PROMPT, self._held.take()) if self._part is self._prompt else self._close()
+        self._part = self._thoughts
+        return events
+
+    def _status(self, line: str, bare: str) -> list[TranscriptEvent] | None:
+        """How a command ended, if one runs."""
+        before, result = shapes.read_status(bare) or (None, None)
+        call = self._calls.close("shell") if before == "" else None
+        if call is None or result is None:
+            return None
+        events = self._close()
+        self._expect_output(call, result, newer=True)
+        return events
+
+    def _retry(self, line: str, bare: str) -> list[TranscriptEvent] | None:
+        again = retry(bare.removeprefix(ERROR)) if "onnecting..." in bare else None
+        if again is None:
+            return None
+        events = self._close()
+        self._part = self._thoughts
+        return [*events, Text(Tag.SYS, line), again]
+
+    def _mcp(self, line: str, bare: str) -> list[TranscriptEvent] | None:
+        found = shapes.MCP.match(bare)
+        if not found:
+            return None
+        name, started, ended = found.groups()
+        if started:
+            call = self._calls.new(name)
+            self._calls.open(call)
+            return self._start(call)
+        events = self._close()
+        running = self._calls.close(name)
+        if running is None:
+            return [*events, Text(Tag.SYS, line)]
+        self._part = self._thoughts
+        return [*events, running.end(ToolStatus.OK if ended == "completed" else ToolStatus.FAIL)]
+
+    # -- commands and patches, which take more than one line
+
+    def _continue(self, line: str, bare: str) -> list[TranscriptEvent]:
+        self._pending.append(line)
+        match self._pending_name:
+            case "exec":
+                return self._command_line(bare)
+            case "apply patch" if patched := shapes.PATCHED.match(bare):
+                self._pending = []
+                call = self._calls.new("apply_patch")
+                events = self._start(call)
+                self._lists_files = True
+                return [*events, call.end(_PATCH_STATUS.get(patched.group(1), ToolStatus.FAIL))]
+            case "file update" if shapes.CHANGED.match(bare):
+                self._pending = []
+                call = self._calls.new("apply_patch")
+                events = self._start(call, {"change": bare})
+                self._part, self._call, self._cut = self._patch, call, False
+                return events + self._held.add(line)
+        return self._give_back()
+
+    def _command_line(self, bare: str) -> list[TranscriptEvent]:
+        found = shapes.read_command(bare, self._quote)
+        if found is None:
+            self._quote = shapes.open_quote(self._quote + bare)
+            self._pending_size += len(bare)
+            # A newline in a command is always in quotes: Codex quotes it as a shell would read it.
+            return [] if self._quote and self._pending_size < _LONGEST_COMMAND else self._give_back()
+        lines = [strip_escapes(line) for line in self._pending[1:-1]]
+        self._pending = []
+        call = self._calls.new("shell")
+        events = self._start(call, {"command": "\n".join([*lines, found.text]), "cwd": found.directory})
+        if found.ended is None:
+            self._calls.open(call)
+        else:
+            self._expect_output(call, found.ended, newer=False)
+        return events
+
+    def _give_back(self) -> list[TranscriptEvent]:
+        """It was not a command: the first line is content, and the others are read again."""
+        first, *rest = self._pending
+        self._pending = []
+        self._previous = first
+        events = self._part.read(first)
+        self._reread += len(rest)
+        for line in rest:
+            events += self.feed(line) if self._reread < _MOST_REREAD else self._part.read(line)
+        return events
+
+    def _start(self, call: Call, given: dict[str, Any] | None = None) -> list[TranscriptEvent]:
+        events = self._close()
+        self._part, self.error = self._thoughts, None
+        events.append(call.start(given))
+        return events
+
+    def _expect_output(self, call: Call, result: Status, *, newer: bool) -> None:
+        self._part, self._cut = self._output, False
+        self._call, self._result, self._newer = call, result, newer
+
+    # -- content
+
+    def _read_prompt(self, line: str) -> list[TranscriptEvent]:
+        if shapes.TRACE.match(strip_escapes(line)):
+            return [*self._close(), Text(Tag.SYS, line)]
+        return self._held.add(line)
+
+    def _read_thought(self, line: str) -> list[TranscriptEvent]:
+        bare = strip_escapes(line)
         if not bare.strip():
             return []
-        self._patched = self._patched and bare.startswith("/")
-        if self._patched:  # the files of a patch are listed after it
-            return [Text(_TAG_SYS, line)]
-        return self._notice(line, bare) if is_notice(bare) else [Text(_TAG_THINK, line)]
+        self._lists_files = self._lists_files and bare.startswith("/")  # after a patch
+        if self._lists_files:
+            return [Text(Tag.SYS, line)]
+        return self._notice(line) if shapes.NOTICE.match(bare) else [Text(Tag.THINK, line)]
 
-    def _hold(self, line: str) -> list[TranscriptEvent]:
-        gone = self._held.add(line)
-        return [] if gone is None else self._hand_on(gone)
+    def _read_word(self, line: str) -> list[TranscriptEvent]:
+        if shapes.FAILURE.match(strip_escapes(line)):
+            return self._notice(line)
+        self._message.add(line)
+        return [Text(Tag.AI, line)]
 
-    def _hand_on(self, text: str) -> list[TranscriptEvent]:
-        """The beginning of so much that it waits no longer to be divided."""
+    def _notice(self, line: str) -> list[TranscriptEvent]:
+        bare = strip_escapes(line)
+        if bare.startswith(ERROR):
+            self.error = bare.removeprefix(ERROR)
+        return [Text(Tag.SYS, line)]
+
+    def _hand_on(self, lines: list[str]) -> list[TranscriptEvent]:
+        """The first lines of a part, if there are too many to hold until they can be divided."""
         self._cut = True
-        part = self._part
-        if part is _TOOL and self._current is not None:
-            return [ToolOutput(ToolRef(*self._current[:2]), text)]
-        if part is _PATCH and self._running:
-            return [ToolOutput(ToolRef(*self._running[-1]), text)]
-        if part is _PROMPT:
-            return _text(_TAG_PROMPT, [text])
-        return _text(_TAG_AI if part is _AI else _TAG_THINK, [text])
+        return [self._call.output("\n".join(lines))] if self._call is not None else _text(self._part.tag, lines)
 
-    def _spoke(self, lines: list[str]) -> None:
-        self.words += lines
-        if len(self.words) > MOST_WORDS:  # the end is enough to recognise a copy
-            del self.words[: -(MOST_WORDS // 2)]
-
-    def _echoed(self, line: str, bare: str) -> list[TranscriptEvent]:
-        if bare.strip():
-            if self._echo[-1] != bare.strip():
-                # Not as it was given: where it ends must be found out.
-                self._part = _PROMPT
-                return self.feed(line)
-            self._echo.pop()
-            if not self._echo:
-                self._part = _THINK
-        return [Text(_TAG_PROMPT, line)]
-
-    def _notice(self, line: str, bare: str) -> list[TranscriptEvent]:
-        if bare.startswith("ERROR: "):
-            self.error = bare.removeprefix("ERROR: ")
-        return [Text(_TAG_SYS, line)]
+    # -- the end of a part
 
     def _close(self) -> list[TranscriptEvent]:
-        """Something certain follows, or the end: what was held can be divided now."""
-        return self._ends(self._held.take())
+        """Something certain follows: divide what was held."""
+        return self._end_part(self._held.take())
 
-    def _ends(self, held: list[str]) -> list[TranscriptEvent]:
-        self._tail = False
-        part = self._part
-        if part is _TOOL:
-            return self._tool_ends(held)
-        if part is _PATCH:
-            return _text(_TAG_SYS, held)
-        if part is _PROMPT:
-            return self._prompt_ends(held)
-        return _text(_TAG_AI if part is _AI else _TAG_THINK, held)
+    def _end_part(self, held: list[str]) -> list[TranscriptEvent]:
+        call, self._call = self._call, None
+        if self._part is self._output and call is not None:
+            return self._end_output(held, call)
+        if self._part is self._prompt:
+            divided = divide_prompt(held)
+            events = _text(Tag.PROMPT, divided.first) + _text(Tag.SYS, divided.warning)
+            return events + self._end_divided(divided)
+        tag = self._part.tag
+        if self._part is self._tail:
+            self._part = self._words if tag is Tag.AI else self._thoughts
+        return _text(tag, held)
 
-    def _prompt_ends(self, held: list[str]) -> list[TranscriptEvent]:
-        bare = stripped(held)
-        end = notices_at(bare, blank_before=False)
-        think, speak = divide(bare[:end], blank_after_output=False)
-        warned = next((i for i in range(think - 1, -1, -1) if bare[i].startswith("warning: ")), None)
+    def _end_output(self, held: list[str], call: Call) -> list[TranscriptEvent]:
+        divided = divide_output(held, newer=self._newer, cut=self._cut)
         events: list[TranscriptEvent] = []
-        if warned is not None:
-            events = _text(_TAG_PROMPT, held[:warned]) + _text(_TAG_SYS, [held[warned]])
-            events += _text(_TAG_THINK, held[warned + 1 : think])
-        else:
-            events = _text(_TAG_PROMPT, held[:think])
-        return events + self._spoken(held, bare, think, speak, end)
-
-    def _tool_ends(self, held: list[str]) -> list[TranscriptEvent]:
-        if self._current is None:
-            return _text(_TAG_SYS, held)
-        bare = stripped(held)
-        key, name, ended, newer = self._current
-        end = notices_at(bare, blank_before=newer)
-        limit = None if newer else -1 if self._cut else OUTPUT_LINES
-        think, speak = divide(bare if end == len(bare) else bare[:end], blank_after_output=newer, limit=limit)
-        events: list[TranscriptEvent] = []
-        output = "\n".join(held[:think])
+        output = "\n".join(divided.first)
         if output and not output.isspace():
-            events.append(ToolOutput(ToolRef(key, name), output.rstrip("\n")))
-        events.append(ToolEnd(ToolResult(key, ended.status, ended.duration_ms, name)))
-        self._current = None
-        events += self._spoken(held, bare, think, speak, end)
+            events.append(call.output(output.rstrip("\n")))
+        events.append(call.end(self._result.status, self._result.duration_ms))
+        return events + self._end_divided(divided)
+
+    def _end_divided(self, divided: Divided) -> list[TranscriptEvent]:
+        """Thoughts, words and notices at the end of what was held."""
+        self._part = self._thoughts
+        events = _text(Tag.THINK, divided.thoughts)
+        if divided.words:
+            self._speak(divided.words)
+            events += _text(Tag.AI, divided.words)
+        for line in divided.notices:
+            events += self._notice(line)
         return events
 
-    def _spoken(self, held: list[str], bare: list[str], think: int, speak: int, end: int) -> list[TranscriptEvent]:
-        events = _text(_TAG_THINK, held[think:speak]) if think < speak else []
-        self._part = _THINK
-        if speak < end:
-            self._part, self.error = _AI, None
-            self.words = ["\n".join(held[speak + 1 : end])]
-            events += _text(_TAG_AI, self.words)
-        if end < len(held):
-            for line, naked in zip(held[end:], bare[end:], strict=True):
-                events += self._notice(line, naked)
-        return events
+    def _speak(self, lines: list[str]) -> None:
+        """A message begins with these lines."""
+        self._part, self.error = self._words, None
+        self._message.replace(lines)
 
 
 def _text(tag: Tag, lines: list[str]) -> list[TranscriptEvent]:

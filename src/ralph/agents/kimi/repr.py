@@ -1,145 +1,115 @@
-"""Python reprs of records (`TextPart(type='text', text='…')`), printed over several lines and cut at 80 columns.
+"""Reads the repr of a Python record: `TextPart(type='text', text='…')`.
 
-The cuts stand anywhere, also within a marker. Lines are joined without a blank; where one was dropped at a cut, it is
-lost, and nothing in the output tells.
+`ast` would be shorter, but it is not made for text from strangers: a few hundred kilobytes can stall or crash it.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
-
-import msgspec
+from typing import Any, NamedTuple
 
 _MAX_DEPTH = 40
 _TOKEN = re.compile(
     r"""\s*(?:
-    (?P<single>b?'[^'\\]*(?:\\.[^'\\]*)*') | (?P<double>b?"[^"\\]*(?:\\.[^"\\]*)*")
-    | (?P<number>-?\d[\w.+-]*) | (?P<name>[^\W\d][\w.]*) | (?P<enum><[^<>]*>) | (?P<mark>[()\[\]{},=:])
+    b?(?P<string>'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")
+    | (?P<word>[\w.+-]+) | (?P<enum><[^<>]*>) | (?P<mark>[()\[\]{},=:]) | (?P<end>\Z)
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "0": "\0"}
 _CONSTANTS = {"None": None, "True": True, "False": False}
-_CLOSING = {"[": "]", "(": ")", "{": "}"}
-_HUGE = 1 << 63
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
-class Record(msgspec.Struct):
+class Record(NamedTuple):
     name: str
+    #: Numbers are floats; a record inside this one is a dict as well, without its name.
     fields: dict[str, Any]
 
 
-class _NotAReprError(ValueError):
-    pass
-
-
 def parse(text: str) -> Record | None:
-    """The record that the text is, whole; None if it is none, or not yet."""
-    reader = _Reader(text)
+    """The record that the text consists of; None if it is incomplete or something else."""
     try:
+        reader = _Reader(text)
+        name, kind = reader.text, reader.kind
         value = reader.value(0)
-        reader.skip_blanks()
-    except _NotAReprError:
+        reader.expect("")
+    except ValueError:
         return None
-    return value if isinstance(value, Record) and reader.at == len(text) else None
+    return Record(name, value if isinstance(value, dict) else {}) if kind == "word" else None
 
 
 class _Reader:
+    """A recursive parser that looks one token ahead."""
+
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
+        self._source = text
+        self._at = 0
+        self.advance()
 
-    def skip_blanks(self) -> None:
-        while self.at < len(self.text) and self.text[self.at].isspace():
-            self.at += 1
+    def advance(self) -> None:
+        found = _TOKEN.match(self._source, self._at)
+        if found is None:
+            raise ValueError("not a repr")
+        self._at = found.end()
+        self.kind = found.lastgroup
+        self.text = found.group(found.lastgroup or 0)
 
-    def next(self) -> tuple[str, str]:
-        found = _TOKEN.match(self.text, self.at)
-        if found is None or found.lastgroup is None:
-            raise _NotAReprError
-        self.at = found.end()
-        return found.lastgroup, found.group(found.lastgroup)
-
-    def peek(self) -> str:
-        found = _TOKEN.match(self.text, self.at)
-        return found.group(found.lastgroup) if found is not None and found.lastgroup is not None else ""
+    def expect(self, text: str) -> None:
+        if self.text != text:
+            raise ValueError("not a repr")
 
     def value(self, depth: int) -> Any:
-        if depth > _MAX_DEPTH:
-            raise _NotAReprError
-        kind, token = self.next()
+        kind, text = self.kind, self.text
+        self.advance()
         match kind:
-            case "single" | "double":
-                return _unescape(token[1:-1] if token[0] != "b" else token[2:-1])
-            case "number":
-                return _number(token)
+            case "string":
+                return _ESCAPE.sub(_character, text[1:-1])
             case "enum":
-                return token
-            case "name" if self.peek() == "(":
-                self.next()
-                return Record(token, self.fields(depth + 1))
-            case "name":
-                return _CONSTANTS.get(token, token)
-            case _ if token in _CLOSING:
-                return self.items(_CLOSING[token], depth + 1)
-        raise _NotAReprError
+                return text
+            case "word" if self.text == "(":
+                self.advance()
+                return self.items(")", depth + 1)
+            case "word":
+                return _word(text)
+            case "mark" if text in _CLOSING:
+                return self.items(_CLOSING[text], depth + 1)
+        raise ValueError("not a repr")
 
-    def fields(self, depth: int) -> dict[str, Any]:
-        """What stands in a record's parentheses; values without a name are passed over."""
+    def items(self, closing: str, depth: int) -> dict[str, Any] | list[Any]:
+        """What is inside brackets: fields or entries if any has a key, otherwise a list."""
+        if depth > _MAX_DEPTH:
+            raise ValueError("not a repr")
         fields: dict[str, Any] = {}
-        while self.peek() != ")":
-            before = self.at
-            kind, token = self.next()
-            if kind == "name" and self.peek() == "=":
-                self.next()
-                fields[token] = self.value(depth)
-            else:
-                self.at = before
-                self.value(depth)
-            self.separator(")")
-        self.next()
-        return fields
-
-    def items(self, closing: str, depth: int) -> Any:
-        """A list, or a dict as one."""
         values: list[Any] = []
-        pairs: dict[str, Any] = {}
-        while self.peek() != closing:
+        while self.text != closing:
             value = self.value(depth)
-            if self.peek() == ":":
-                self.next()
-                pairs[str(value)] = self.value(depth)
+            if self.text in ("=", ":"):
+                self.advance()
+                fields[str(value)] = self.value(depth)
             else:
                 values.append(value)
-            self.separator(closing)
-        self.next()
-        return pairs or values
-
-    def separator(self, closing: str) -> None:
-        match self.peek():
-            case ",":
-                self.next()
-            case token if token != closing:
-                raise _NotAReprError
+            if self.text == ",":
+                self.advance()
+            else:
+                self.expect(closing)
+        self.advance()
+        return fields or values
 
 
-def _number(token: str) -> int | float | None:
+def _word(word: str) -> Any:
+    if word in _CONSTANTS:
+        return _CONSTANTS[word]
     try:
-        number = int(token) if token.lstrip("-").isdecimal() and len(token) < 20 else float(token)
+        return float(word)
     except ValueError:
-        raise _NotAReprError from None
-    return number if -_HUGE < number < _HUGE else None
-
-
-def _unescape(text: str) -> str:
-    return _ESCAPE.sub(_character, text) if "\\" in text else text
+        return word
 
 
 def _character(found: re.Match[str]) -> str:
-    plain = found.group(4)
-    if plain is not None:
-        return _PLAIN.get(plain, plain)
-    code = int(found.group(1) or found.group(2) or found.group(3), 16)
+    escape = found.group(1)
+    if len(escape) == 1:
+        return _PLAIN.get(escape, escape)
+    code = int(escape[1:], 16)
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"

@@ -1,36 +1,27 @@
 """Kiro CLI (and Amazon Q before it): a human transcript on stdout, credits and errors on stderr.
 
-There is no machine format. Words begin with a `> ` that the CLI puts there; tools have lines of their own.
+There is no machine-readable format. The CLI puts a `> ` before each answer; tools have lines of their own.
 """
 
 from __future__ import annotations
 
 import re
 
-from ralph.transcripts import meta
+from ralph.transcripts import deltas
 from ralph.transcripts.base import Capabilities, TranscriptAdapter
-from ralph.transcripts.classify import classify, retry_after
-from ralph.transcripts.events import (
-    Tag,
-    Text,
-    ToolCall,
-    ToolEnd,
-    ToolOutput,
-    ToolRef,
-    ToolResult,
-    ToolStart,
-    ToolStatus,
-    TranscriptEvent,
-)
+from ralph.transcripts.classify import classify
+from ralph.transcripts.errors import fatal_error
+from ralph.transcripts.events import Tag, Text, ToolOutput, ToolRef, ToolStatus, TranscriptEvent
 from ralph.transcripts.json_lines import strip_escapes
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.numbers import amount
+from ralph.transcripts.tool_calls import ToolCalls
 
-#: The prefix as the CLI colours it: no quotation of a model looks like that.
-_COLOURED = re.compile(r"(?:\x1b\[[0-9;]*m)+> (?:\x1b\[[0-9;]*m)*")
+#: The prefix of an answer in colour; a model that quotes something does not colour it.
+_COLOURED_PREFIX = re.compile(r"(?:\x1b\[[0-9;]*m)+> ")
 _TOOL = re.compile(r"(?:\W*Using tool: ([\w@/.-]+)(?: \(trusted\))?.*|.*\(using tool: ([\w@/.-]+)(?:, [^()]*)?\))\s*\Z")
-_TOOL_END = re.compile(r"\s*[-●•] (?:(Completed) in|Execution failed after|Failed (?:in|after)) ([\d.]+) ?s:?\s*\Z")
-#: Frames that a terminal would have drawn over each other.
+_TOOL_END = re.compile(r"\s*[-●•] (?:(Completed)|(?:Execution f|F)ailed) (?:in|after) (\d+(?:\.\d+)?) ?s:?\s*\Z")
+#: Frames that a terminal draws over each other.
 _SPINNER = re.compile(r"\r?[\u2800-\u28ff] Thinking\.\.\.[\s\x1b[0-9;]*?(?=\r|\Z|>|\x1b)")
 _CREDITS = re.compile(r"\W*Credits: [\d.]+\b.*\bTime: ")
 _ERROR = re.compile(r"\s*(?:kiro-cli: )?error:? (.+)", re.IGNORECASE)
@@ -44,39 +35,30 @@ class KiroAdapter(TranscriptAdapter):
 
     def __init__(self, prompt: str | None = None) -> None:
         super().__init__(prompt)
-        self._begins = True
+        self._prefixed = True  # the next line with words may begin with a `> ` that has no colour
+        self._tools = ToolCalls()
         self._count = 0
-        self._tool: tuple[str, str] | None = None
+        self._tool: str | None = None  # the call that is running
         self._output: list[str] = []
+        self._output_size = 0
         self._error: str | None = None
         self._done = False
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        if self._tool is None and not self._begins and line.isprintable() and "sing tool: " not in line:
-            return [Text(Tag.AI, line)]  # words among words, as most lines are
-        if "Thinking..." in line:
-            line = _SPINNER.sub("", line).lstrip("\r")
-        coloured = _COLOURED.match(line) if "\x1b" in line else None
-        bare = strip_escapes(line)
-        if coloured or (self._tool is not None and bare.startswith("> ")):
-            self._begins = True
-            if self._tool is None:
-                return self._words(bare)
-            return [*self._end(ToolStatus.UNKNOWN, None), *self._words(bare)]
-        found = _TOOL_END.match(bare) if self._tool is not None else None
-        if found:
-            status = ToolStatus.OK if found.group(1) else ToolStatus.FAIL
-            return self._end(status, _milliseconds(found.group(2)))
-        found = _TOOL.match(bare) if "sing tool: " in bare else None
-        if found:
-            events = self._end(ToolStatus.UNKNOWN, None)
-            self._count += 1
-            self._tool = (f"call_{self._count}", found.group(1) or found.group(2))
-            return [*events, ToolStart(ToolCall(*self._tool, {"line": bare.strip()}))]
+        if not line.isprintable():
+            coloured = _SPINNER.sub("", line).lstrip("\r") if "Thinking..." in line else line
+            line = strip_escapes(coloured)
+            if line.startswith("> ") and _COLOURED_PREFIX.match(coloured):
+                return self._answer(line)
+        if self._tool is not None and line.startswith("> "):
+            return self._answer(line)
+        if "sing tool: " in line and (found := _TOOL.match(line)):
+            return self._end(ToolStatus.UNKNOWN) + self._start(found.group(1) or found.group(2), line.strip())
         if self._tool is not None:
-            self._output.append(bare)
-            return []
-        return self._words(bare)
+            return self._tool_line(self._tool, line)
+        if self._prefixed and line.strip():
+            return self._answer(line)
+        return [Text(Tag.AI, line)]
 
     def feed_stderr(self, line: str) -> list[TranscriptEvent]:
         bare = strip_escapes(line)
@@ -87,43 +69,50 @@ class KiroAdapter(TranscriptAdapter):
         return [Text(Tag.SYS, bare)]
 
     def flush(self) -> list[TranscriptEvent]:
-        events = self._end(ToolStatus.UNKNOWN, None)
-        # The credits stand at the end of every run that worked: an error before them was got over.
+        events = self._end(ToolStatus.UNKNOWN)
+        # Every successful run ends with its credits, so an error before them was not fatal.
         if self._error is not None and not self._done:
-            kind = _classify(self._error)
-            if kind in (ErrorClass.RATE_LIMITED, ErrorClass.QUOTA) and (seconds := retry_after(self._error)):
-                events.append(meta.rate_limit(retry_after=seconds, message=self._error))
-            events.append(meta.error(self._error, kind))
+            events += fatal_error(self._error, _classify(self._error))
         self._error = None
         return events
 
-    def _words(self, bare: str) -> list[TranscriptEvent]:
-        if self._begins and bare.strip():
-            self._begins = False
-            bare = bare.removeprefix("> ")
-        return [Text(Tag.AI, bare)]
+    def _answer(self, line: str) -> list[TranscriptEvent]:
+        """The first line of an answer; a tool that was running has ended."""
+        events = self._end(ToolStatus.UNKNOWN)
+        self._prefixed = False
+        return [*events, Text(Tag.AI, line.removeprefix("> "))]
 
-    def _end(self, status: ToolStatus, took: int | None) -> list[TranscriptEvent]:
+    def _start(self, name: str, line: str) -> list[TranscriptEvent]:
+        self._count += 1
+        self._tool = f"call_{self._count}"
+        return self._tools.start(self._tool, name, {"line": line})
+
+    def _tool_line(self, call: str, line: str) -> list[TranscriptEvent]:
+        if found := _TOOL_END.match(line):
+            status = ToolStatus.OK if found.group(1) else ToolStatus.FAIL
+            return self._end(status, int(amount(found.group(2)) * 1000))
+        self._output.append(line)
+        self._output_size += len(line) + deltas.FRAGMENT
+        if self._output_size <= deltas.MAX_HELD:
+            return []
+        return [ToolOutput(ToolRef(call, self._tools.name(call)), self._take_output())]
+
+    def _end(self, status: ToolStatus, took: int | None = None) -> list[TranscriptEvent]:
         if self._tool is None:
             return []
-        (key, name), lines = self._tool, self._output
-        self._tool, self._output, self._begins = None, [], True
-        output = "\n".join(lines).strip("\n")
-        shown: list[TranscriptEvent] = [ToolOutput(ToolRef(key, name), output)] if output.strip() else []
-        return [*shown, ToolEnd(ToolResult(key, status, took, name))]
+        events = self._tools.end(self._tool, self._take_output(), status, duration_ms=took)
+        self._tool, self._prefixed = None, True
+        return events
+
+    def _take_output(self) -> str:
+        output, self._output, self._output_size = "\n".join(self._output), [], 0
+        return output.strip("\n") if output.strip() else ""
 
 
 def _classify(message: str) -> ErrorClass:
     if _APPROVAL.search(message):
         return ErrorClass.PERMISSION_DENIED
     return ErrorClass.AUTH if _LOGIN.search(message) else classify(message)
-
-
-def _milliseconds(seconds: str) -> int | None:
-    try:
-        return int(amount(seconds) * 1000)
-    except ValueError:
-        return None
 
 
 ADAPTER = KiroAdapter

@@ -1,4 +1,4 @@
-"""`ollama run`: thoughts, then the answer; and the NDJSON of its HTTP API. There are no tools and no sessions."""
+"""`ollama run` prints thoughts, then the answer; the HTTP API sends both as NDJSON. No tools, no sessions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from ralph.transcripts import deltas, meta
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.classify import classify
 from ralph.transcripts.deltas import DeltaLines
+from ralph.transcripts.errors import CUT
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, Usage, UsageEvent
 from ralph.transcripts.json_lines import JsonAdapter, get_count, get_dict, get_str, strip_escapes
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.numbers import whole
 
-#: Word wrap: back over the word that does not fit, erase, newline, and the word again. On pipes as well since 0.20.
+#: Word wrap: back over the word that does not fit, erase, newline, and the word again. Since 0.20 on pipes too.
 _WRAP = re.compile(r"(?:\x1b\[(\d*)D)?\x1b\[K\r?\Z")
 _SPINNER = re.compile(r"[\u2800-\u28ff\s]+")
 _SIGN_IN = "You need to be signed in to Ollama"
@@ -35,12 +36,12 @@ class OllamaAdapter(JsonAdapter):
         self._counts: dict[str, int] = {}
         self._words = DeltaLines(Tag.AI)
         self._thoughts = DeltaLines(Tag.THINK)
-        self._waits = False
+        self._unfinished = False
 
     # -- what `ollama run` prints
 
     def feed(self, line: str) -> list[TranscriptEvent]:
-        if self._wrapped or ("\x1b" in line and _WRAP.search(line)):
+        if not self.structured and (self._wrapped or ("\x1b" in line and _WRAP.search(line))):
             return self.on_text(line)
         return super().feed(line)
 
@@ -49,9 +50,8 @@ class OllamaAdapter(JsonAdapter):
             return super().on_text(line)
         found = _WRAP.search(line) if "\x1b" in line else None
         if found:
-            # One line of the answer over several of the screen: a marker at a wrap does not stand alone.
-            kept = strip_escapes(line[: found.start()])
-            piece = _back(kept, whole(found.group(1) or "0"))
+            # One line of the answer spans several on the screen: a marker after a wrap is not on a line of its own.
+            piece = _without_columns(strip_escapes(line[: found.start()]), whole(found.group(1) or "0"))
             if piece:
                 self._wrapped.append(piece)
                 self._wrapped_size += len(piece) + deltas.FRAGMENT
@@ -62,9 +62,6 @@ class OllamaAdapter(JsonAdapter):
     def _unwrapped(self) -> list[TranscriptEvent]:
         line = "".join(self._wrapped)
         self._wrapped, self._wrapped_size = [], 0
-        return self._line(line)
-
-    def _line(self, line: str) -> list[TranscriptEvent]:
         if not self._started and line.strip():
             self._started = True
             if line.strip() == "Thinking...":
@@ -88,8 +85,7 @@ class OllamaAdapter(JsonAdapter):
             return [Text(Tag.SYS, bare), meta.error(message, classify(message))]
         found = _COUNT.match(bare)
         if found:
-            name = "prompt_tokens" if found.group(1) == "prompt eval" else "completion_tokens"
-            self._counts[name] = whole(found.group(2))
+            self._counts[found.group(1)] = whole(found.group(2))
         return [Text(Tag.SYS, strip_escapes(line))]
 
     def flush(self) -> list[TranscriptEvent]:
@@ -98,11 +94,11 @@ class OllamaAdapter(JsonAdapter):
             events += self._unwrapped()
         events += self._thoughts.flush() + self._words.flush()
         if self._counts:
-            events.append(UsageEvent(Usage(**self._counts)))  # type: ignore[arg-type]
+            events.append(UsageEvent(Usage(self._counts.get("prompt eval"), self._counts.get("eval"))))
             self._counts = {}
-        if self._waits:
-            self._waits = False
-            events.append(meta.error("the output ends without a result", ErrorClass.FAILED))
+        if self._unfinished:
+            self._unfinished = False
+            events.append(meta.error(CUT))
         return events
 
     # -- /api/generate and /api/chat
@@ -114,10 +110,10 @@ class OllamaAdapter(JsonAdapter):
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
-        wrong = get_str(value, "error")
-        if wrong:
-            self._waits = False
-            return [Text(Tag.SYS, wrong), meta.result(ok=False, reason=wrong, error_class=classify(wrong))]
+        error = get_str(value, "error")
+        if error:
+            self._unfinished = False
+            return [Text(Tag.SYS, error), meta.result(ok=False, reason=error, error_class=classify(error))]
         if "done" not in value:
             return [meta.unknown(value)]
         message = get_dict(value, "message")
@@ -127,26 +123,24 @@ class OllamaAdapter(JsonAdapter):
         if text and not thought:
             events += self._thoughts.flush()
         events += self._words.feed(text)
-        self._waits = value.get("done") is not True
-        if self._waits:
+        self._unfinished = value.get("done") is not True
+        if self._unfinished:
             return events
         events += self._thoughts.flush() + self._words.flush()
-        counts = {
-            ours: number
-            for ours, theirs in (("prompt_tokens", "prompt_eval_count"), ("completion_tokens", "eval_count"))
-            if (number := get_count(value, theirs)) is not None
-        }
-        if counts:
-            events.append(UsageEvent(Usage(**counts, model=get_str(value, "model"))))
+        prompt, output = get_count(value, "prompt_eval_count"), get_count(value, "eval_count")
+        if prompt is not None or output is not None:
+            events.append(UsageEvent(Usage(prompt, output, model=get_str(value, "model"))))
         return [*events, meta.result(ok=True, reason=get_str(value, "done_reason"))]
 
 
-def _back(text: str, columns: int) -> str:
-    """The text without its last columns, as a terminal counts them."""
-    while columns > 0 and text:
-        columns -= 2 if unicodedata.east_asian_width(text[-1]) in "WF" else 0 if unicodedata.combining(text[-1]) else 1
-        text = text[:-1]
-    return text
+def _without_columns(text: str, columns: int) -> str:
+    """The text without its last columns as a terminal counts them: wide characters take two."""
+    end = len(text)
+    while columns > 0 and end > 0:
+        end -= 1
+        wide = unicodedata.east_asian_width(text[end]) in "WF"
+        columns -= 2 if wide else 0 if unicodedata.combining(text[end]) else 1
+    return text[:end]
 
 
 ADAPTER = OllamaAdapter

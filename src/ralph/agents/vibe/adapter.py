@@ -1,44 +1,29 @@
-"""Mistral Vibe: `--output` streaming (a journal entry a line), json (all of them in an array, at the end), text.
+"""Mistral Vibe: `--output` streaming (one journal entry per line), json (an array of them at the end) or text.
 
-Written from its description, not from recordings of ours. No line ends a run: that is for the exit code and stderr. A
-resumed session begins with what was said before, so words count only after the last prompt.
+Written from its documentation, without recordings. No line ends a run: the exit code and stderr do. A resumed session
+first repeats its earlier messages, so words count only after the last prompt.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import Any
 
 from ralph.transcripts import meta
 from ralph.transcripts.base import Capabilities
-from ralph.transcripts.classify import classify, retry_after
-from ralph.transcripts.events import (
-    Tag,
-    Text,
-    ToolCall,
-    ToolEnd,
-    ToolOutput,
-    ToolRef,
-    ToolResult,
-    ToolStart,
-    ToolStatus,
-    TranscriptEvent,
-)
+from ralph.transcripts.classify import classify
+from ralph.transcripts.errors import fatal_error
+from ralph.transcripts.events import Tag, Text, ToolStatus, TranscriptEvent
 from ralph.transcripts.json_lines import JsonAdapter, get_count, get_dict, get_list, get_str, strip_escapes
 from ralph.transcripts.meta import ErrorClass
-from ralph.transcripts.recent import Recent, RecentKeys
+from ralph.transcripts.recent import RecentKeys
+from ralph.transcripts.tool_calls import ToolCalls, output_text
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-_NO_ANSWER = "the output ends without an answer"
 _ERROR = "Error: "
 _STOPPED = "Stopped: "
+_TYPES = ("message", "reasoning", "effect")
 _ENTRY = ("sessionId", "turnId", "createdAt")
 _REFUSED = frozenset({"denied", "rejected", "declined", "skipped"})
 _BAD = frozenset({"failed", "error", "cancelled", "interrupted"})
-_LIMITS = (ErrorClass.RATE_LIMITED, ErrorClass.QUOTA, ErrorClass.OVERLOADED)
 
 
 class VibeAdapter(JsonAdapter):
@@ -47,42 +32,41 @@ class VibeAdapter(JsonAdapter):
 
     def __init__(self, prompt: str | None = None) -> None:
         super().__init__(prompt)
-        self._session = False
-        self._known = RecentKeys[str]()
-        self._refused = Recent[str, str]()
+        self._session: str | None = None
+        self._seen = RecentKeys[str]()
+        self._tools = ToolCalls()
+        self._unnamed = 0  # calls without an id
         self._asked = False
         self._answered = False
         self._problem: str | None = None
-        self._types: dict[str, Callable[[dict[str, Any]], list[TranscriptEvent]]] = {
-            "message": self._message,
-            "reasoning": self._reasoning,
-            "effect": self._effect,
-        }
-
-    # -- lines
 
     def recognises(self, value: dict[str, Any]) -> bool:
-        kind = value.get("type")
-        return isinstance(kind, str) and kind in self._types and any(key in value for key in _ENTRY)
+        return value.get("type") in _TYPES and any(key in value for key in _ENTRY)
 
     def on_object(self, value: dict[str, Any]) -> list[TranscriptEvent]:
         self.structured = True
         events: list[TranscriptEvent] = []
-        session = None if self._session else get_str(value, "sessionId")
-        if session is not None:
-            self._session = True
+        session = get_str(value, "sessionId")
+        if session is not None and self._session is None:
+            self._session = session
             events.append(meta.session(session))
         identity = get_str(value, "id")
         if identity is not None:
-            if identity in self._known:
+            if identity in self._seen:
                 return events
-            self._known.add(identity)
-        kind = value.get("type")
-        handler = self._types.get(kind) if isinstance(kind, str) else None
-        return [*events, meta.unknown(value)] if handler is None else events + handler(value)
+            self._seen.add(identity)
+        match value.get("type"):
+            case "message":
+                return events + self._message(value)
+            case "reasoning":
+                text = _text(value.get("content"))
+                return [*events, Text(Tag.THINK, text.removesuffix("\n"))] if text else events
+            case "effect":
+                return events + self._effect(value)
+        return [*events, meta.unknown(value)]
 
     def on_text(self, line: str) -> list[TranscriptEvent]:
-        # A terminal shows both streams as one.
+        # A terminal merges stderr with stdout.
         return self.feed_stderr(line) if self.structured else [Text(Tag.AI, line)]
 
     def feed_stderr(self, line: str) -> list[TranscriptEvent]:
@@ -95,14 +79,11 @@ class VibeAdapter(JsonAdapter):
         events = super().flush()
         if self._problem is not None:
             error_class = ErrorClass.FAILED if self._problem.startswith(_STOPPED) else classify(self._problem)
-            seconds = retry_after(self._problem) if error_class in _LIMITS else None
-            if seconds is not None:
-                events.append(meta.rate_limit(message=self._problem, retry_after=seconds))
-            return [*events, meta.error(self._problem, error_class)]
-        for name in self._refused:
+            return events + fatal_error(self._problem, error_class)
+        for name in self._tools.refused:
             return [*events, meta.error(f"the tool {name} was refused", ErrorClass.PERMISSION_DENIED)]
         if self._asked and not self._answered:
-            events.append(meta.error(_NO_ANSWER))
+            events.append(meta.error("the output ends without an answer"))
         return events
 
     # -- entries
@@ -117,39 +98,30 @@ class VibeAdapter(JsonAdapter):
                 return [Text(Tag.AI, text.removesuffix("\n"))] if text else []
             case "user":
                 self._asked, self._answered = True, False
-                self._refused.clear()
+                self._tools.refused.clear()
                 return [Text(Tag.PROMPT, text)]
         return [Text(Tag.SYS, text)] if text else []
 
-    def _reasoning(self, value: dict[str, Any]) -> list[TranscriptEvent]:
-        text = _text(value.get("content"))
-        return [Text(Tag.THINK, text.removesuffix("\n"))] if text else []
-
     def _effect(self, value: dict[str, Any]) -> list[TranscriptEvent]:
-        """A call with its result, once it is over."""
+        """A finished call with its result."""
         detail, state = get_dict(value, "detail"), get_dict(value, "state")
-        call = get_str(value, "id") or f"effect-{self._known.added + 1}"
+        call = get_str(value, "id")
+        if call is None:
+            self._unnamed += 1
+            call = f"effect-{self._unnamed}"
         name = get_str(detail, "toolName", "kind") or "tool"
-        given = detail.get("input")
-        output = _output(state)
-        status = self._status(name, state)
-        events: list[TranscriptEvent] = [ToolStart(ToolCall(call, name, given if isinstance(given, dict) else None))]
-        if output:
-            events.append(ToolOutput(ToolRef(call, name), output))
-        return [*events, ToolEnd(ToolResult(call, status, get_count(state, "durationMs"), name))]
+        outcome = get_str(state, "status")
+        refusal = outcome if outcome in _REFUSED else None
+        start = self._tools.start(call, name, get_dict(detail, "input") or None)
+        took = get_count(state, "durationMs")
+        return start + self._tools.end(call, _output(state), _status(state), duration_ms=took, refusal=refusal or "")
 
-    def _status(self, name: str, state: dict[str, Any]) -> ToolStatus:
-        status = get_str(state, "status")
-        if status in _REFUSED:
-            self._refused[name] = status or ""
-            return ToolStatus.FAIL
-        success = get_dict(state, "display").get("success")
-        if success is False or status in _BAD:
-            return ToolStatus.FAIL
-        if success is True or status == "completed":
-            self._refused.pop(name, None)
-            return ToolStatus.OK
-        return ToolStatus.UNKNOWN
+
+def _status(state: dict[str, Any]) -> ToolStatus:
+    status, success = get_str(state, "status"), get_dict(state, "display").get("success")
+    if success is False or status in _BAD or status in _REFUSED:
+        return ToolStatus.FAIL
+    return ToolStatus.OK if success is True or status == "completed" else ToolStatus.UNKNOWN
 
 
 def _text(content: Any) -> str:
@@ -161,16 +133,10 @@ def _text(content: Any) -> str:
 
 
 def _output(state: dict[str, Any]) -> str:
-    text = get_str(state, "outputText")
-    if text is not None:
-        return text
     output = state.get("output")
-    if isinstance(output, str):
-        return output
-    both = "".join(t for t in (get_str(output, "stdout"), get_str(output, "stderr")) if t)
-    if both or not output:
-        return both or get_str(state, "error") or ""
-    return _text(get_list(output, "content")) or msgspec.json.encode(output).decode()
+    streams = "".join(text for key in ("stdout", "stderr") if (text := get_str(output, key)))
+    text = get_str(state, "outputText") or streams or _text(get_list(output, "content"))
+    return text or (output_text(output) if output else get_str(state, "error") or "")
 
 
 ADAPTER = VibeAdapter

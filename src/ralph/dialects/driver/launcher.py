@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ralph.agents.spec import MAX_ARGUMENT
 from ralph.dialects.driver import fixplan
 from ralph.errors import UsageError
-from ralph.planning.launcher import CommandLine, Examined, Launcher
+from ralph.launching.launcher import CommandLine, Examined, Launcher
 from ralph.system.programs import which
 
 if TYPE_CHECKING:

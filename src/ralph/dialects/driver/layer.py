@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from ralph.config.convert import short
@@ -26,9 +25,8 @@ BY_DEFAULT = "the driver convention's default"
 DEFAULT_DRIVER = "claude-code"
 
 
-def layer(found: Found, workdir: Path, environ: Mapping[str, str] | None = None) -> FileLayer:  # noqa: ARG001
+def layer(found: Found, workdir: Path, environ: Mapping[str, str]) -> FileLayer:  # noqa: ARG001
     """All that its files say, whichever of them was found: they belong together."""
-    environ = os.environ if environ is None else environ
     shown, file = read(workdir, environ)
     result = FileLayer(shown, workdir, hints=frozenset({"allowed_tools"}))
     for line, text in file.problems:

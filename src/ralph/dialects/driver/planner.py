@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ralph.agents import adapters as transcripts
+from ralph.agents import detect, registry
 from ralph.agents.spec import Invocation
 from ralph.config.settings import Signals
 from ralph.dialects.driver import jq as filters
@@ -17,45 +17,49 @@ from ralph.dialects.driver.launcher import DriverLauncher
 from ralph.dialects.driver.layer import BY_DEFAULT, layer, read
 from ralph.dialects.driver.locate import FOLDERS, here, locate
 from ralph.errors import UsageError, nearest
-from ralph.planning.launch import Launch
-from ralph.planning.prepare import launch_for, with_warnings
+from ralph.launching.known import launch_for, spec_of
+from ralph.launching.launch import Launch
 from ralph.system.programs import which
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ralph.agents.spec import AgentSpec
     from ralph.config.layers import Resolved
     from ralph.dialects.driver.ralphrc import RcFile
     from ralph.dialects.found import Found
+    from ralph.trust.approval import Trust
 
 #: Variables of a shell itself: a file that is only data must not set them.
 _KEPT = frozenset({"PATH", "IFS", "ENV", "BASH_ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "HOME", "PWD"})
 
 
-def launch(resolved: Resolved, workdir: Path) -> Launch:
+def launch(resolved: Resolved, workdir: Path, trust: Trust) -> Launch:
     name, origin = resolved.settings.driver or "", resolved.origins["driver"]
     path = locate(name, workdir, origin)
-    shown, file = read(workdir, os.environ)
+    shown, file = read(workdir, resolved.environ)
     if path is None:
-        return _known_agent(resolved, workdir, name, file)
+        return _known_agent(resolved, workdir, name, file, trust)
     resolved = _by_status(resolved)
     host = host_for(path, workdir, resolved, shown, file)
     described = host.describe()
     program = _program(described, workdir, path)
     resolved = _check(resolved, described)
     transcript, why, jq, warnings = _transcript(resolved, described)
-    if described.live and variables(resolved, shown, file)["CLAUDE_OUTPUT_FORMAT"] != _format(file):
-        warnings.append(f"CLAUDE_OUTPUT_FORMAT={_format(file)} is not used: the output is read as it streams, as json")
+    if described.live and variables(resolved, shown, file)["CLAUDE_OUTPUT_FORMAT"] != _format(resolved, file):
+        unused = f"CLAUDE_OUTPUT_FORMAT={_format(resolved, file)}"
+        warnings.append(f"{unused} is not used: the output is read as it streams, as json")
     exported = {key: a.value for key, a in file.values.items() if a.exported and _allowed(key)}
     plan_file = resolved.settings.fix_plan
     return Launch(
-        with_warnings(resolved, warnings),
+        resolved.warn(*warnings),
         workdir,
         described.name,
         described.title or described.name,
         None,
         [program],
         Invocation(),
-        dict(os.environ) | exported,
+        resolved.environ | exported,
         transcript,
         why,
         launcher=DriverLauncher(
@@ -70,27 +74,27 @@ def launch(resolved: Resolved, workdir: Path) -> Launch:
     )
 
 
-def executables(found: Found, workdir: Path) -> list[Path]:
+def executables(found: Found, workdir: Path, environ: Mapping[str, str]) -> list[Path]:
     """The files of the repository that a run would execute: the driver, and what lies beside it."""
-    name = layer(found, workdir).values["driver"]
+    name = layer(found, workdir, environ).values["driver"]
     path = locate(name, workdir, str(found.path))
     return [] if path is None else [path, *(p for p in here(workdir) if p != path and p.parent == path.parent)]
 
 
 def host_for(path: Path, workdir: Path, resolved: Resolved, shown: str, file: RcFile) -> Host:
-    return Host(path, workdir, variables(resolved, shown, file), os.environ)
+    return Host(path, workdir, variables(resolved, shown, file), resolved.environ)
 
 
 def variables(resolved: Resolved, shown: str, file: RcFile) -> dict[str, str]:
     """What the loop of that convention would have set for a driver."""
     said = {key: a.value for key, a in file.values.items() if _allowed(key)}
     settings = resolved.settings
-    given = {key: value for key in said if (value := os.environ.get(key))}
+    given = {key: value for key in said if (value := resolved.environ.get(key))}
     return {
         **said,
         **given,
-        "CLAUDE_OUTPUT_FORMAT": "json" if _format(file) == "text" else _format(file),
-        "CLAUDE_PERMISSION_MODE": os.environ.get(
+        "CLAUDE_OUTPUT_FORMAT": "json" if _format(resolved, file) == "text" else _format(resolved, file),
+        "CLAUDE_PERMISSION_MODE": resolved.environ.get(
             "CLAUDE_PERMISSION_MODE", said.get("CLAUDE_PERMISSION_MODE") or "bypassPermissions"
         ),
         "CLAUDE_ALLOWED_TOOLS": ",".join(settings.allowed_tools),
@@ -100,8 +104,8 @@ def variables(resolved: Resolved, shown: str, file: RcFile) -> dict[str, str]:
     }
 
 
-def _format(file: RcFile) -> str:
-    return _said(file, "CLAUDE_OUTPUT_FORMAT") or "json"
+def _format(resolved: Resolved, file: RcFile) -> str:
+    return _configured(resolved, file, "CLAUDE_OUTPUT_FORMAT") or "json"
 
 
 def _allowed(key: str) -> bool:
@@ -147,7 +151,7 @@ def _check(resolved: Resolved, described: Described) -> Resolved:
             known = f"; there are: {', '.join(described.tools)}" if name == "allowed_tools" else ""
             raise UsageError(f"{origin}: {text}{known}")
         warnings.append(f"{origin}: {text}")
-    return with_warnings(resolved, warnings)
+    return resolved.warn(*warnings)
 
 
 def is_valid_tool(tool: str, patterns: tuple[str, ...]) -> bool:
@@ -179,19 +183,17 @@ def _transcript(resolved: Resolved, described: Described) -> tuple[str, str, str
     return "plain", "through the driver's own filter, by jq", jq, []
 
 
-def _known_agent(resolved: Resolved, workdir: Path, name: str, file: RcFile) -> Launch:
+def _known_agent(resolved: Resolved, workdir: Path, name: str, file: RcFile, trust: Trust) -> Launch:
     """No such file here: most projects of this convention rely on an agent that ralph knows itself."""
-    from ralph.agents import detect, registry
-
     origin = resolved.origins["driver"]
-    resolved = with_warnings(_by_status(resolved), registry.warnings())
-    command = _said(file, "CLAUDE_CODE_CMD")
+    resolved = _by_status(resolved).warn(*registry.warnings())
+    command = _configured(resolved, file, "CLAUDE_CODE_CMD")
     if origin == BY_DEFAULT and command in ("", "claude"):
         enabled = {name: a.enabled for name, a in resolved.settings.adapters.items()}
-        found = detect.auto(enabled, resolved.settings.agent_priority)
+        found = detect.auto(enabled, resolved.settings.agent_priority, environ=resolved.environ)
         return _named(launch_for(_with_model(resolved, found.spec, file), workdir, found))
     try:
-        spec = registry.get(name, workdir)
+        spec = spec_of(name, workdir, trust)
     except UsageError:
         drivers = [path.stem for path in here(workdir)]
         known = f"; there are: {', '.join(drivers)}" if drivers else ""
@@ -203,14 +205,15 @@ def _known_agent(resolved: Resolved, workdir: Path, name: str, file: RcFile) -> 
     program = which(command) if command and spec.name == "claude" else None
     if program is None:
         if command not in ("", "claude") and spec.name == "claude":
-            resolved = with_warnings(resolved, [f"CLAUDE_CODE_CMD='{command}' is not one program; it is not used"])
-        return _named(launch_for(resolved, workdir, detect.explicit(spec.name, workdir)))
-    return _named(launch_for(resolved, workdir, detect.Installed(spec, program, detect.probe(spec, program)[1])))
+            resolved = resolved.warn(f"CLAUDE_CODE_CMD='{command}' is not one program; it is not used")
+        return _named(launch_for(resolved, workdir, detect.explicit(spec, resolved.environ)))
+    version = detect.probe(spec, program, resolved.environ)[1]
+    return _named(launch_for(resolved, workdir, detect.Installed(spec, program, version)))
 
 
 def _with_model(resolved: Resolved, spec: AgentSpec, file: RcFile) -> Resolved:
     """CLAUDE_MODEL is said of Claude, and would mean nothing to another agent."""
-    model = _said(file, "CLAUDE_MODEL")
+    model = _configured(resolved, file, "CLAUDE_MODEL")
     if spec.name != "claude" or not model or resolved.settings.model:
         return resolved
     settings = msgspec.structs.replace(resolved.settings, model=model)
@@ -218,10 +221,10 @@ def _with_model(resolved: Resolved, spec: AgentSpec, file: RcFile) -> Resolved:
     return msgspec.structs.replace(resolved, settings=settings, origins=origins)
 
 
-def _said(file: RcFile, key: str) -> str:
+def _configured(resolved: Resolved, file: RcFile, key: str) -> str:
     """In the environment or, weaker, in the file."""
     said = file.values.get(key)
-    return os.environ.get(key) or (said.value if said else "")
+    return resolved.environ.get(key) or (said.value if said else "")
 
 
 def _named(launch: Launch) -> Launch:

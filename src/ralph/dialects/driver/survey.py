@@ -15,7 +15,7 @@ from ralph.system.programs import which
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ralph.planning.launch import Launch
+    from ralph.launching.launch import Launch
 
 
 def row(launch: Launch) -> Row | None:

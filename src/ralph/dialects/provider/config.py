@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from ralph.config.convert import convert, short, split
 from ralph.config.filelayer import FileLayer
 from ralph.config.settings import BY_NAME
+from ralph.dialects.found import user_file
 from ralph.dialects.provider import planfile
 from ralph.dialects.provider.ini import Entry, read_ini
 from ralph.errors import nearest
 from ralph.system.files import refuse_outside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ralph.dialects.found import Found
 
@@ -80,18 +81,13 @@ NOT_ACTED_ON = frozenset(
 )  # fmt: skip
 
 
-def user_file() -> Path:
-    folder = os.environ.get("RALPHEX_CONFIG_DIR") or "~/.config/ralphex"
-    return Path(os.path.expanduser(folder)) / "config"  # noqa: PTH111 - a user without a home is no reason to fail
-
-
-def layer(found: Found, workdir: Path) -> FileLayer:
+def layer(found: Found, workdir: Path, environ: Mapping[str, str]) -> FileLayer:
     """The project's file over the user's; an empty value is no value, but for `claude_args`."""
     shown = str(found.path.relative_to(workdir)) if found.path.is_relative_to(workdir) else str(found.path)
     refuse_outside(found.path, shown, workdir, "Put the file itself there.")
     result = FileLayer(shown, workdir, {}, {}, [], [])
     entries: dict[str, Entry] = {}
-    own = user_file()
+    own = user_file(environ)
     for path, name in ((own, str(own)), (found.path, shown)):
         if path.is_file():
             file = read_ini(path, name)

@@ -13,21 +13,25 @@ from ralph.agents import adapters as transcripts
 from ralph.agents import registry
 from ralph.agents.spec import MAX_ARGUMENT, Delivery, Invocation
 from ralph.config.settings import ClaudePrompt
+from ralph.dialects.found import follows_plan
 from ralph.dialects.provider import planfile
+from ralph.dialects.provider.config import layer
 from ralph.dialects.provider.signals import RalphexReader
 from ralph.dialects.provider.transcript import ProviderAdapter, patterns_of
 from ralph.errors import UsageError
 from ralph.judging.signals import Markers
-from ralph.planning.launch import Launch
-from ralph.planning.launcher import CommandLine, Launcher, SessionMode
-from ralph.planning.prepare import with_warnings
+from ralph.launching.launch import Launch
+from ralph.launching.launcher import CommandLine, Launcher, SessionMode
 from ralph.system.programs import which
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ralph.config.layers import Resolved
     from ralph.config.settings import Settings
     from ralph.dialects.found import Found
     from ralph.transcripts.base import TranscriptAdapter
+    from ralph.trust.approval import Trust
 
 #: A longer prompt comes on stdin.
 LONG = 100 << 10
@@ -111,18 +115,18 @@ def follow(bare: Launch) -> Launch:
     return msgspec.structs.replace(bare, launcher=FollowedPlan(bare, path), dialect=_said(bare.resolved))
 
 
-def launch(resolved: Resolved, workdir: Path) -> Launch:
+def launch(resolved: Resolved, workdir: Path, trust: Trust) -> Launch:  # noqa: ARG001
     resolved = _without_unheard(resolved)
     settings = resolved.settings
     base = _command(resolved, workdir)
     nested = registry.get("claude")
-    environment = dict(os.environ)
+    environment = dict(resolved.environ)
     for variable in nested.unset_env:
         environment.pop(variable, None)
     key_kept = not settings.preserve_anthropic_api_key and environment.pop(_KEY, None) is not None
     environment = nested.invocation[0].env | environment
     name, why = transcripts.select(settings.transcript, "claude")
-    follows = planfile.locate(resolved, workdir) if planfile.is_followed(resolved) else None
+    follows = planfile.locate(resolved, workdir) if follows_plan(resolved) else None
     argv = [*base, *_arguments(resolved)]
     return Launch(
         resolved,
@@ -149,15 +153,13 @@ def _without_unheard(resolved: Resolved) -> Resolved:
         text = f"{origin} has no effect with claude_command: it is not known whether that program can {what}"
         if origin.startswith("-"):
             raise UsageError(f"{text}; put the flag that it takes into claude_args")
-        resolved = with_warnings(resolved, [text])
+        resolved = resolved.warn(text)
     return resolved
 
 
-def executables(found: Found, workdir: Path) -> list[Path]:
+def executables(found: Found, workdir: Path, environ: Mapping[str, str]) -> list[Path]:
     """The files of the repository that a run would execute: the command, where it is one of them."""
-    from ralph.dialects.provider.config import layer
-
-    values = layer(found, workdir).values
+    values = layer(found, workdir, environ).values
     command = values.get("claude_command") or values.get("command")
     if not isinstance(command, str):
         return []

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph.dialects.found import user_file
 from ralph.dialects.provider.text import TASK_PROMPT
 from ralph.errors import UsageError
-from ralph.planning.prompt import PromptSource
+from ralph.launching.prompt import PromptSource
 from ralph.system import files, git
 
 if TYPE_CHECKING:
@@ -72,19 +73,6 @@ def still_open(path: Path) -> str | None:
     return f"{path.name} has an open box in line {boxes[0].line} ('{boxes[0].text[:60]}'){many}"
 
 
-def is_followed(resolved: Resolved) -> bool:
-    """A prompt that was given is stronger than a plan that was found, not than one that was named."""
-    settings, origins = resolved.settings, resolved.origins
-    if settings.plan is None:
-        return False
-    prompts = [origins[name] for name in ("prompt", "prompt_file") if getattr(settings, name) is not None]
-    if not prompts:
-        return True
-    if origins["plan"].startswith("--") and prompts[0].startswith("-"):
-        raise UsageError(f"--plan and {prompts[0]} are two answers to one question: give one of them")
-    return origins["plan"].startswith("--")
-
-
 def locate(resolved: Resolved, workdir: Path) -> Path:
     name = resolved.settings.plan or ""
     written = Path(name).expanduser()
@@ -99,19 +87,18 @@ def source(resolved: Resolved, workdir: Path) -> PromptSource:
     """The prompt that has the agent follow the plan: the convention's file if there is one, else our own words."""
     path = locate(resolved, workdir)
     shown = str(path.relative_to(workdir)) if path.is_relative_to(workdir) else str(path)
-    template, origin = _template(workdir)
+    template, origin = _template(workdir, resolved.environ)
     text = template
     for name, value in _variables(shown, workdir).items():
         text = text.replace("{{" + name + "}}", value)
     return PromptSource(text, None, f"{shown}, by {origin}")
 
 
-def _template(workdir: Path) -> tuple[str, str]:
-    from ralph.dialects.provider.config import user_file
-
+def _template(workdir: Path, environ: dict[str, str]) -> tuple[str, str]:
+    own = user_file(environ).parent / "prompts" / "task.txt"
     for path, shown in (
         (workdir / TEMPLATE, TEMPLATE),
-        (user_file().parent / "prompts" / "task.txt", str(user_file().parent / "prompts" / "task.txt")),
+        (own, str(own)),
     ):
         try:
             text = files.read_text(path)

@@ -10,6 +10,7 @@ from ralph.dialects.script.probe import Place, assigned, look
 from ralph.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from ralph.dialects.found import Found
@@ -17,18 +18,18 @@ if TYPE_CHECKING:
 _PROMPT = "prompts/build.md"
 
 
-def layer(found: Found, workdir: Path) -> FileLayer:
+def layer(found: Found, workdir: Path, environ: Mapping[str, str]) -> FileLayer:
     config = found.path
     root = config.parent
     shown = os.path.relpath(config, workdir)
     result = FileLayer(shown, root, {}, {}, [], [])
     lines = assigned(config)
     try:
-        values = look(Place(root, workdir, config=config), None, lines).values
+        values = look(Place(root, workdir, config=config), None, lines, environ).values
     except UsageError as error:
         result.problem(1, str(error))
         return result
-    _agent(result, root, values, lines)
+    _agent(result, root, values, lines, environ)
     _count(result, "max_iterations", "DEFAULT_MAX_ITERATIONS", values, lines)
     _count(result, "max_failures", "MAX_RETRIES", values, lines)
     if result.values.get("max_failures") == 0:
@@ -39,9 +40,9 @@ def layer(found: Found, workdir: Path) -> FileLayer:
     return result
 
 
-def executables(found: Found, workdir: Path) -> list[Path]:
+def executables(found: Found, workdir: Path, environ: Mapping[str, str]) -> list[Path]:
     """The files of the repository that a run would execute. (Which script it is, only its configuration can say.)"""
-    chosen = os.environ.get("AGENT")
+    chosen = environ.get("AGENT")
     scripts = sorted((found.path.parent / "agents").glob("*.sh"))
     named = [script for script in scripts if script.stem == chosen]
     return [path for path in (found.path, *(named or scripts)) if path.is_relative_to(workdir)]
@@ -52,9 +53,11 @@ def leads_out(script: Path, root: Path) -> bool:
     return not script.resolve().is_relative_to(root.resolve())
 
 
-def _agent(result: FileLayer, root: Path, values: dict[str, str], lines: dict[str, int]) -> None:
+def _agent(
+    result: FileLayer, root: Path, values: dict[str, str], lines: dict[str, int], environ: Mapping[str, str]
+) -> None:
     """The script that AGENT names; the environment is stronger than the file."""
-    name, origin = os.environ.get("AGENT", ""), "AGENT"
+    name, origin = environ.get("AGENT", ""), "AGENT"
     if not name:
         name, origin = values.get("AGENT", ""), f"{result.shown}:{lines.get('AGENT', 1)}"
     if not name:

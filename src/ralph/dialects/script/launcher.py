@@ -18,9 +18,9 @@ from ralph.dialects.script.probe import HERE, REQUIRED, Place, assigned, bash, l
 from ralph.dialects.script.response import ResponseReader, Unseen
 from ralph.errors import UsageError, nearest
 from ralph.judging.signals import Markers
-from ralph.planning.launch import Launch
-from ralph.planning.launcher import CommandLine, Launcher
-from ralph.planning.prepare import with_warnings, without_flags
+from ralph.launching.known import without_flags
+from ralph.launching.launch import Launch
+from ralph.launching.launcher import CommandLine, Launcher
 from ralph.runners.process import Ended, EndKind
 from ralph.system import files
 from ralph.system.programs import which
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ralph.judging.observe import Observation
     from ralph.transcripts.base import TranscriptAdapter
     from ralph.transcripts.events import TranscriptEvent
+    from ralph.trust.approval import Trust
 
 #: What a prompt of this convention may name, besides the variables of `config`.
 _IN_PROMPTS = ("MODE", "SPECS_DIR", "RALPH_HOME", "RALPH_DIR", "AGENT")
@@ -123,20 +124,20 @@ class ScriptLauncher(Launcher):
         return [meta.notice(text)]
 
 
-def launch(resolved: Resolved, workdir: Path) -> Launch:
+def launch(resolved: Resolved, workdir: Path, trust: Trust) -> Launch:  # noqa: ARG001
     """Looks at the script, so that nothing is run with one that cannot work."""
     script = _locate(resolved, workdir)
     root = script.parent.parent if script.parent.name == "agents" else script.parent
     config = root / "config" if (root / "config").is_file() else None
     place = Place(root, workdir, _mode(resolved), config)
     names = {*_IN_PROMPTS, "AGENT_CLI", "AGENT_ARGS", *(assigned(config) if config else ())}
-    answer = look(place, script, sorted(names))
+    answer = look(place, script, sorted(names), resolved.environ)
     shown = os.path.relpath(script, workdir)
     spec = _known(answer.values.get("AGENT_CLI", ""), script.stem)
     _check(answer, shown, spec)
-    resolved = with_warnings(_without_pty(without_flags(resolved, "an agent script")), _needs(script, shown))
+    resolved = _without_pty(without_flags(resolved, "an agent script")).warn(*_needs(script, shown))
     view = _view(resolved, spec, script, shown)
-    environment = dict(os.environ)
+    environment = dict(resolved.environ)
     for variable in spec.unset_env if spec else ():
         environment.pop(variable, None)
     launcher = ScriptLauncher(place, script, answer, Markers.configured(resolved.settings.completion_promise), view)
@@ -178,7 +179,7 @@ def _locate(resolved: Resolved, workdir: Path) -> Path:
 
 def _mode(resolved: Resolved) -> str:
     """MODE: what the user says, else what the prompt's name says, else the mode that does the work."""
-    said = os.environ.get("MODE", "")
+    said = resolved.environ.get("MODE", "")
     if said in _MODES:
         return said
     stem = Path(resolved.settings.prompt_file or "").stem
@@ -221,7 +222,7 @@ def _without_pty(resolved: Resolved) -> Resolved:
     if origin.startswith("-"):
         raise UsageError(f"{origin} has no effect: {text}; leave it out")
     settings = msgspec.structs.replace(resolved.settings, pty=False)
-    return with_warnings(msgspec.structs.replace(resolved, settings=settings), [f"pty ({origin}) is not used: {text}"])
+    return msgspec.structs.replace(resolved, settings=settings).warn(f"pty ({origin}) is not used: {text}")
 
 
 def _view(resolved: Resolved, spec: AgentSpec | None, script: Path, shown: str) -> View:

@@ -17,7 +17,7 @@ from ralph.system import files
 from ralph.system.programs import which
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 HERE = Path(__file__).parent
 REQUIRED = ("agent_invoke", "agent_extract_response", "agent_format_display")
@@ -60,7 +60,7 @@ def assigned(path: Path) -> dict[str, int]:
     return {found.group(1): number for number, line in enumerate(lines, 1) if (found := _ASSIGNMENT.match(line))}
 
 
-def look(place: Place, script: Path | None, names: Iterable[str]) -> Answer:
+def look(place: Place, script: Path | None, names: Iterable[str], environ: Mapping[str, str]) -> Answer:
     """What the files set and define. UsageError, with what bash said, if they cannot be sourced."""
     shown = script or place.config
     argv = [
@@ -74,7 +74,8 @@ def look(place: Place, script: Path | None, names: Iterable[str]) -> Answer:
         place.mode,
         *names,
     ]
-    out, err = _run(argv, place.workdir, f"{shown} did not come to its end within {_TIMEOUT:g} s when it was sourced")
+    late = f"{shown} did not come to its end within {_TIMEOUT:g} s when it was sourced"
+    out, err = _run(argv, place.workdir, environ, late)
     parts = out.split("\0")
     pairs = dict(zip(parts[::2], parts[1::2], strict=False))
     if int(pairs.get("bash") or 0) < 4:
@@ -89,11 +90,12 @@ def look(place: Place, script: Path | None, names: Iterable[str]) -> Answer:
     )
 
 
-def _run(argv: list[str], cwd: Path, late: str) -> tuple[str, str]:
+def _run(argv: list[str], cwd: Path, environ: Mapping[str, str], late: str) -> tuple[str, str]:
     """In a process group of its own, so that nothing is left of what does not end."""
     process = subprocess.Popen(
         argv,
         cwd=cwd,
+        env=environ,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

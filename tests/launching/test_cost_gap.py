@@ -10,9 +10,10 @@ import pytest
 
 from ralph.config.layers import resolve
 from ralph.planning.prepare import prepare_launch
+from ralph.trust.approval import Trust
 
 if TYPE_CHECKING:
-    from ralph.planning.launch import Launch
+    from ralph.launching.launch import Launch
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +27,9 @@ def agents(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
 
 
 def plan(tmp_path: Path, agent: str, **flags: str) -> Launch:
-    return prepare_launch(resolve(tmp_path, {"agent": agent, "max_cost": "5", **flags}, environ={}), tmp_path)
+    return prepare_launch(
+        resolve(tmp_path, {"agent": agent, "max_cost": "5", **flags}, environ={}), tmp_path, Trust(everything=True)
+    )
 
 
 def about_cost(found: Launch) -> list[str]:

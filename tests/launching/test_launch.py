@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,16 @@ from hypothesis import strategies as st
 from ralph.agents.spec import MAX_ARGUMENT, Delivery, Invocation
 from ralph.config.layers import resolve
 from ralph.errors import UsageError
-from ralph.planning.launch import Launch
+from ralph.launching.launch import Launch
 from ralph.planning.prepare import prepare_launch
+from ralph.trust.approval import Trust
 
 FILE = Path("/j/prompt.md")
 
 
-def plan(tmp_path: Path, yaml: str = "", environ: dict[str, str] | None = None, **flags: Any) -> Launch:
+def prepared(tmp_path: Path, yaml: str = "", environ: dict[str, str] | None = None, **flags: Any) -> Launch:
     (tmp_path / "ralph.yml").write_text(yaml)
-    return prepare_launch(resolve(tmp_path, flags, environ=environ or {}), tmp_path)
+    return prepare_launch(resolve(tmp_path, flags, environ=environ or {}), tmp_path, Trust(everything=True))
 
 
 def with_delivery(delivery: Delivery, flag: str | None = None, base: tuple[str, ...] = ("cmd", "-x")) -> Launch:
@@ -86,9 +88,11 @@ def test_stdin_takes_any_size() -> None:
 
 
 def test_a_template_takes_the_prompt_on_stdin_or_as_a_quoted_file(tmp_path: Path) -> None:
-    launch = plan(tmp_path, agent_cmd="claude --print").command_line("test", FILE)
+    launch = prepared(tmp_path, agent_cmd="claude --print").command_line("test", FILE)
     assert (launch.argv[1:], launch.stdin) == (["-lc", "claude --print"], b"test")
-    launch = plan(tmp_path, agent_cmd="tool --in {prompt} --again {prompt}").command_line("test", Path("/a b/it's.md"))
+    launch = prepared(tmp_path, agent_cmd="tool --in {prompt} --again {prompt}").command_line(
+        "test", Path("/a b/it's.md")
+    )
     import shlex
 
     assert shlex.split(launch.argv[-1]) == ["tool", "--in", "/a b/it's.md", "--again", "/a b/it's.md"]
@@ -96,32 +100,33 @@ def test_a_template_takes_the_prompt_on_stdin_or_as_a_quoted_file(tmp_path: Path
 
 
 def test_the_demo_agent_can_be_named(tmp_path: Path) -> None:
-    chosen = plan(tmp_path, agent="demo")
+    chosen = prepared(tmp_path, agent="demo")
     assert (chosen.base[0], chosen.transcript) == (sys.executable, "rtf1")
 
 
 def test_transcripts_are_chosen_by_the_rules_of_the_seed(tmp_path: Path) -> None:
-    assert plan(tmp_path, agent_cmd="x").transcript == "plain"
-    assert plan(tmp_path, agent_cmd="x", transcript="rtf1").transcript == "rtf1"
-    assert plan(tmp_path, "transcript: rtf1\n", agent_cmd="x").transcript == "rtf1"
-    assert plan(tmp_path, agent_cmd="x", environ={"RALPH_TRANSCRIPT": "rtf1"}).transcript == "rtf1"
-    assert plan(tmp_path, agent="demo", transcript="plain").transcript == "plain"
+    assert prepared(tmp_path, agent_cmd="x").transcript == "plain"
+    assert prepared(tmp_path, agent_cmd="x", transcript="rtf1").transcript == "rtf1"
+    assert prepared(tmp_path, "transcript: rtf1\n", agent_cmd="x").transcript == "rtf1"
+    assert prepared(tmp_path, agent_cmd="x", environ={"RALPH_TRANSCRIPT": "rtf1"}).transcript == "rtf1"
+    assert prepared(tmp_path, agent="demo", transcript="plain").transcript == "plain"
 
 
-def test_credentials_are_those_that_reach_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ANTHROPIC_API_KEY", "MY_TOKEN", "PGPASSWORD", "TOKENIZERS_PARALLELISM", "KEYBOARD"):
-        monkeypatch.setenv(name, "x")
-    found = plan(tmp_path, agent_cmd="x").credentials
+def test_credentials_are_those_that_reach_the_agent(tmp_path: Path) -> None:
+    names = ("ANTHROPIC_API_KEY", "MY_TOKEN", "PGPASSWORD", "TOKENIZERS_PARALLELISM", "KEYBOARD")
+    found = prepared(tmp_path, environ=dict.fromkeys(names, "x"), agent_cmd="x").credentials
     assert {"ANTHROPIC_API_KEY", "MY_TOKEN", "PGPASSWORD"} <= set(found)
     assert not {"TOKENIZERS_PARALLELISM", "KEYBOARD"} & set(found)
 
 
-def test_marks_of_an_outer_session_do_not_reach_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marks_of_an_outer_session_do_not_reach_the_agent(tmp_path: Path) -> None:
     tool = tmp_path / "claude"
     tool.write_text("#!/bin/sh\necho 2.1.0\n")
     tool.chmod(0o755)
-    monkeypatch.setenv("CLAUDECODE", "1")
-    assert "CLAUDECODE" not in plan(tmp_path, "agent: claude\ncommand: ./claude\n").env
+    environ = {"CLAUDECODE": "1", "OTHER": "1"}
+    seen = prepared(tmp_path, "agent: claude\ncommand: ./claude\n", environ).env
+    assert "CLAUDECODE" not in seen
+    assert "OTHER" in seen
 
 
 @pytest.mark.parametrize(("own", "expected"), [(None, "4"), ("9", "9")])
@@ -132,9 +137,7 @@ def test_what_the_user_has_set_stays_where_a_spec_only_proposes(
     claude.write_text("#!/bin/sh\necho 2.1.325\n")
     claude.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.delenv("CLAUDE_CODE_MAX_RETRIES", raising=False)
-    if own is not None:
-        monkeypatch.setenv("CLAUDE_CODE_MAX_RETRIES", own)
-    made = plan(tmp_path, agent="claude")
+    environ = {"PATH": os.environ["PATH"]} | ({"CLAUDE_CODE_MAX_RETRIES": own} if own else {})
+    made = prepared(tmp_path, environ=environ, agent="claude")
     assert made.env["CLAUDE_CODE_MAX_RETRIES"] == expected
     assert made.env["IS_SANDBOX"] == "1"

@@ -77,13 +77,9 @@ class PromptSource(msgspec.Struct, frozen=True):
         return text
 
 
-def prompt_source(resolved: Resolved, workdir: Path) -> PromptSource:
+def from_settings(resolved: Resolved, workdir: Path) -> PromptSource:
+    """What -p, -P, ralph.yml or PROMPT.md say."""
     settings = resolved.settings
-    if settings.plan is not None:
-        from ralph.dialects.provider import planfile
-
-        if planfile.is_followed(resolved):
-            return planfile.source(resolved, workdir)
     if settings.prompt is not None:
         return PromptSource(settings.prompt, None, resolved.origins["prompt"])
     origin = resolved.origins["prompt_file"]
@@ -93,7 +89,7 @@ def prompt_source(resolved: Resolved, workdir: Path) -> PromptSource:
         optional = settings.agent_cmd is not None and not path.exists()
         return PromptSource(None, path, origin, DEFAULT_PROMPT_FILE, optional=optional)
     path = path_of(resolved, workdir)
-    typed = resolved.bases.get("prompt_file") in (None, user_config_dir())
+    typed = resolved.bases.get("prompt_file") in (None, user_config_dir(resolved.environ))
     source = PromptSource(None, path, origin, _label(path, workdir), typed=typed)
     if typed and _once(path):
         return PromptSource(source.read(), None, source.shown)

@@ -42,7 +42,7 @@ def test_what_is_denied_reaches_neither_agent_nor_check(ralph: Ralph, repo: Path
         assert "GOOD" in seen(repo / name)
         assert seen(repo / name) & {"AWS_REGION", "AWS_PROFILE", "HORSE_TOKEN"} == set()
     dry = ralph("run", "1", "--agent-cmd", AGENT, *flags, "--dry-run", env=env).stdout
-    (row,) = [line for line in dry.splitlines() if line.startswith("  kept back")]
+    (row,) = [line for line in dry.splitlines() if line.startswith("  withheld")]
     assert "AWS_PROFILE, AWS_REGION, HORSE_TOKEN" in row
 
 
@@ -68,7 +68,7 @@ def test_denying_a_login_is_warned_about(ralph: Ralph, repo: Path) -> None:
         "ANTHROPIC_API_KEY": "sk-ant-not-a-real-one",
         "RALPH_ENV_DENY": "ANTHROPIC_*",
     }
-    said = "RALPH_ENV_DENY keeps ANTHROPIC_API_KEY from Claude Code"
+    said = "RALPH_ENV_DENY withholds ANTHROPIC_API_KEY from Claude Code"
     dry = ralph("run", "1", "--agent", "claude", "--dry-run", env=env)
     assert dry.returncode == 0, dry
     assert f"warning: {said}" in dry.stdout

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.agents import adapters as registry
-from ralph.dialects.as_claude import writer
-from ralph.dialects.as_claude.flags import Format
+from ralph.as_claude import writer
+from ralph.as_claude.flags import Format
 from ralph.journal.writer import Appender
 from ralph.judging.judge import Outcome, Verdict, judge
 from ralph.judging.observe import Observation
@@ -25,7 +25,7 @@ from ralph.runners.stop import StopSwitch
 from ralph.transcripts.safe import SafeAdapter
 
 if TYPE_CHECKING:
-    from ralph.planning.launch import Launch
+    from ralph.launching.launch import Launch
     from ralph.transcripts.events import TranscriptEvent
 
 #: After this time without a word, a line tells the host that the agent is still at work.

@@ -8,10 +8,12 @@ import pytest
 
 from ralph.config.layers import resolve
 from ralph.errors import UsageError
-from ralph.planning.prompt import PromptSource, prompt_source
+from ralph.planning.prepare import prompt_source
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ralph.launching.prompt import PromptSource
 
 
 @pytest.fixture

@@ -8,16 +8,18 @@ import msgspec
 
 from ralph.agents.compose import arguments
 from ralph.agents.spec import MAX_ARGUMENT, AgentSpec, Delivery, Invocation
-from ralph.config.settings import Settings, Signals
 from ralph.errors import UsageError
 from ralph.judging.prices import Prices
+from ralph.launching.launcher import CommandLine, Launcher, SessionMode
 from ralph.masking.known import looks_like_credential
-from ralph.planning.launcher import CommandLine, Launcher, SessionMode
+from ralph.trust.approval import Trust
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from ralph.config.layers import Resolved
+    from ralph.config.settings import Settings
     from ralph.judging.signals import Markers, SignalReader
 
 
@@ -40,6 +42,10 @@ class Launch(msgspec.Struct, frozen=True):
     #: which convention's files this run follows, and why
     dialect: str | None = None
     prices: Prices = Prices()
+    #: how the agent reports that it is done, where that is not by markers
+    signals: Callable[[Markers], SignalReader] | None = None
+    #: what the user has approved; checked again just before the run starts
+    trust: Trust = Trust()
     #: the agents that take over while this one is limited, in this order
     fallbacks: tuple[Launch, ...] = ()
 
@@ -104,12 +110,7 @@ class Launch(msgspec.Struct, frozen=True):
     def reader(self, markers: Markers) -> SignalReader | None:
         """How this run's agent says that it is done; None: by the markers."""
         own = self.launcher.reader() if self.launcher else None
-        if own is not None or self.settings.signals is not Signals.STATUS:
-            return own
-        from ralph.dialects.driver.status import StatusReader
-
-        launch = self.settings.fix_plan
-        return StatusReader(markers, self.workdir / launch if launch else None)
+        return self.signals(markers) if own is None and self.signals is not None else own
 
     def base_for(self, session: str | None, *, resume: bool) -> list[str]:
         """`base`, for a session of the agent's own."""

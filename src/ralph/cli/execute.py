@@ -1,0 +1,135 @@
+"""Runs a launch: its journal, its screen, its processes, and the loop."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ralph.launching.prompt import NO_PROMPT
+from ralph.planning.brought import brought
+from ralph.planning.settle import working_directory
+
+if TYPE_CHECKING:
+    from ralph.config.layers import Resolved
+    from ralph.journal.layout import RunPaths
+    from ralph.journal.writer import JournalWriter
+    from ralph.launching.launch import Launch
+    from ralph.launching.prompt import PromptSource
+    from ralph.loop.resume import Past
+    from ralph.ui.screen import Screen
+
+
+def execute(
+    launch: Launch,
+    source: PromptSource,
+    shown: Screen | None = None,
+    *,
+    past: RunPaths | None = None,
+    config_file: str | None = None,
+) -> int:
+    """Runs the loop and records all of it; the exit code. `shown` replaces the screen of the settings."""
+    import time
+
+    from ralph.journal.alive import directory_lock, take_over_dead
+    from ralph.journal.backup import recover
+    from ralph.journal.requests import Requests
+    from ralph.journal.writer import JournalWriter, new_run_id, prepare_state
+    from ralph.launching.masking import masker_of
+    from ralph.loop.run import Loop
+    from ralph.runners.process import Supervisor
+    from ralph.runners.stop import StopSwitch
+    from ralph.system import git
+    from ralph.ui.ask import asker
+    from ralph.ui.guard import GuardedScreen
+    from ralph.ui.screen import choose, create
+
+    settings = launch.settings
+    launch.trust.require(brought(launch.resolved, launch.workdir))  # it may have changed since it was approved
+    working_directory(str(launch.workdir))  # our own files must not recreate one that has vanished
+    state = prepare_state(launch.workdir)
+    recovered = recover(state)
+    run_id = past.run_id if past else new_run_id(time.time())
+    with (
+        directory_lock(state, exclusive=settings.exclusive) as lock,
+        JournalWriter(
+            state, run_id, again=past is not None, masker=masker_of(launch), redact_raw=settings.redact_raw
+        ) as journal,
+        StopSwitch(Requests(journal.paths).make()) as stop,
+    ):
+        if settings.exclusive:
+            lock.claim(run_id)
+        known = _known(past, journal) if past else None
+        journal.write_run(_facts(launch, source, run_id, past, config_file), seal=shown is None)
+        screen = GuardedScreen(shown or create(settings.ui, hurried=True), lambda: stop.kind is not None)
+        live = choose(settings.ui) == "rich"
+        try:
+            locks = (lock.fileno(), journal.lock.fileno())
+            with Supervisor(stop, tick=0.2 if live else 1.0, locks=locks) as supervisor:
+                ask = asker(screen, stop) if settings.interactive else None
+                loop = Loop(launch, source, journal, screen, supervisor, stop, ask, known)
+                if known is None or known.first is None:
+                    journal.write_baseline(loop.gates.first)
+                if launch.resolved.follows:
+                    loop.note(launch.resolved.follows)
+                refusal = git.refusal(launch.workdir) if loop.gates.first.top is None else None
+                if refusal is not None:
+                    loop.note(refusal)
+                for warning in launch.resolved.warnings:
+                    loop.note(f"warning: {warning}")
+                if source.absent:
+                    loop.note(NO_PROMPT)
+                for name in recovered:
+                    loop.note(f"the record of run {name}, which died, had been deleted; it was restored")
+                for dead in take_over_dead(state):
+                    loop.note(dead)
+                return loop.go()
+        finally:
+            screen.close()
+
+
+def _known(past: RunPaths, journal: JournalWriter) -> Past:
+    """The state of the run to resume. `journal` holds its lock, so nobody else writes to it."""
+    from ralph.loop import resume
+
+    return msgspec.structs.replace(resume.read(past), torn=journal.torn.decode("utf-8", "replace"))
+
+
+def _facts(
+    launch: Launch, source: PromptSource, run_id: str, past: RunPaths | None, config_file: str | None
+) -> dict[str, Any]:
+    """run.json: enough to know later what was run and how, and to resume it."""
+    import sys
+    import time
+
+    from ralph import __version__
+    from ralph.journal import reader
+
+    before = reader.run_facts(past) if past else {}
+    now = time.time()
+
+    resolved: Resolved = launch.resolved
+    return {
+        "run": run_id,
+        "ralph": __version__,
+        "python": sys.version.split()[0],
+        "started": before.get("started", now),
+        **({"resumed": [*before.get("resumed", []), now]} if past else {}),
+        "pid": os.getpid(),
+        "cwd": str(launch.workdir),
+        "agent": launch.agent,
+        "agent_version": launch.version,
+        "argv": [*launch.base, *([launch.template] if launch.template else [])],
+        "prompt_delivery": launch.delivery,
+        "prompt_from": source.shown,
+        "prompt_path": str(source.path) if source.path else None,
+        "prompt_text": source.text if source.text is not None and launch.settings.prompt is None else None,
+        "transcript": launch.transcript,
+        "settings": msgspec.to_builtins(launch.settings),
+        "origins": resolved.origins,
+        "config": str(Path(config_file).absolute()) if config_file else None,
+        "config_files": [str(f) for f in resolved.files],
+        "credentials": launch.credentials,
+    }

@@ -1,0 +1,41 @@
+"""The environment of what ralph starts: the user's, without what is withheld."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ralph.masking.known import matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ralph.agents.spec import AgentSpec
+    from ralph.config.layers import Resolved
+
+
+def without(environ: dict[str, str], patterns: Iterable[str]) -> dict[str, str]:
+    """The variables that match none of the patterns. ralph's own stay: they are still to be read."""
+    wanted = tuple(patterns)
+    return {name: value for name, value in environ.items() if name.startswith("RALPH_") or not matches(name, wanted)}
+
+
+def withholding(resolved: Resolved, original: dict[str, str], *always: str) -> Resolved:
+    """The settings with an environment from which `env_deny` and the names in `always` are withheld.
+
+    Nothing that is started from now on sees these: an agent, a check, a version probe, another convention's script.
+    """
+    denied = resolved.settings.env_deny
+    kept = {name: value for name, value in original.items() if name not in always and not matches(name, denied)}
+    withheld = {name: value for name, value in original.items() if name not in kept and name not in always}
+    return msgspec.structs.replace(resolved, environ=kept, withheld=withheld)
+
+
+def login_withheld(resolved: Resolved, spec: AgentSpec) -> list[str]:
+    """A warning if an agent is denied what it may log in with."""
+    names = sorted(name for name in spec.login_env if resolved.withheld.get(name))
+    if not names:
+        return []
+    origin = resolved.origins["env_deny"]
+    return [f"{origin} withholds {', '.join(names)} from {spec.title}, which may need it to log in"]

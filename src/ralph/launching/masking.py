@@ -1,0 +1,37 @@
+"""The secrets of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ralph.masking.known import secrets_of
+from ralph.masking.masker import Masker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ralph.config.layers import Resolved
+    from ralph.config.settings import Settings
+    from ralph.launching.launch import Launch
+
+
+def for_settings(settings: Settings, environ: Mapping[str, str], known: Iterable[str] = ()) -> Masker:
+    """As the user configured it. `known` are names of variables that agents log in with."""
+    if not settings.mask:
+        return Masker(on=False)
+    return Masker(secrets_of(environ, settings.mask_env, known), settings.mask_patterns)
+
+
+def resolved_masker(resolved: Resolved) -> Masker:
+    """Before it is known which agent runs."""
+    return for_settings(resolved.settings, resolved.environ | resolved.withheld)
+
+
+def masker_of(launch: Launch) -> Masker:
+    """For everything its agents could print: secrets in our environment or theirs, and those that are withheld."""
+    launches = (launch, *launch.fallbacks)
+    environ = launch.resolved.environ | launch.resolved.withheld
+    for one in launches:
+        environ |= one.env
+    known = {name for one in launches if one.spec for name in one.spec.login_env}
+    return for_settings(launch.settings, environ, known)

@@ -1,0 +1,224 @@
+"""What of a repository a run would execute or follow, and so needs approval.
+
+What you type, set in the environment or keep in your own files needs none.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ralph.agents import registry
+from ralph.dialects.found import Dialect, Found, find, follows_plan, user_file
+from ralph.dialects.modules import module
+from ralph.errors import UsageError
+from ralph.journal.layout import StatePaths
+from ralph.launching.prompt import path_of
+from ralph.system.digest import digest
+from ralph.system.files import leads_out, repository
+from ralph.system.folders import user_config_dir
+from ralph.trust.items import Item, of_files, of_journal, of_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ralph.config.layers import Resolved
+
+_LINE = re.compile(r"(.+):\d+$", re.DOTALL)  # a folder's name may contain a newline
+_SHELLS = r"(ba|da|z|k)?sh|python[\d.]*|node|bun|deno|ruby|perl|php|env"
+_TYPED = re.compile(r"-.*|[A-Z][A-Z0-9_]*")
+
+
+def brought(resolved: Resolved, workdir: Path) -> list[Item]:
+    """Everything that a run with these settings needs approval for."""
+    found = [*_project_agents(resolved, workdir), *_paths(resolved, workdir)]
+    if not all(origin == "default" or _TYPED.fullmatch(origin) for origin in resolved.origins.values()):
+        found += _agent(resolved, workdir)
+        for command in resolved.settings.verify if _from_repository(resolved, "verify") else ():
+            found += _command(resolved, workdir, ("verify",), command)
+    return list({item.key: item for item in found}.values())
+
+
+def of_dialect(found: Found, workdir: Path, environ: dict[str, str]) -> list[Item]:
+    """The files that another convention's agent consists of."""
+    return of_files(module(found.dialect).executables(found, workdir, environ), workdir)
+
+
+# -- the agent
+
+
+def _agent(resolved: Resolved, workdir: Path) -> list[Item]:
+    settings = resolved.settings
+    if settings.agent_script is not None:
+        return _script(resolved, workdir, settings.agent_script)
+    if settings.driver is not None:
+        return _driver(resolved, workdir, settings.driver)
+    if settings.claude_command is not None:
+        text = f"{settings.claude_command} {settings.claude_args}".strip()
+        return _command(resolved, workdir, ("claude_command", "claude_args"), text)
+    if settings.agent_cmd is not None:
+        return _command(resolved, workdir, ("agent_cmd",), settings.agent_cmd)
+    if settings.agent == "custom" and settings.command:
+        flag = [settings.prompt_flag] if settings.prompt_flag else []
+        text = " ".join([settings.command, *map(shlex.quote, [*settings.args, *flag])])
+        return _command(resolved, workdir, ("command", "args", "prompt_flag"), text)
+    if settings.agent != "auto" and settings.command:
+        # It replaces a known program, which is asked for its version before the start.
+        return _command(resolved, workdir, ("command",), settings.command, at_start=True)
+    return []
+
+
+def _script(resolved: Resolved, workdir: Path, value: str) -> list[Item]:
+    """The script, its configuration and the scripts beside it."""
+    if _is_users(resolved, "agent_script"):
+        return []
+    found = [
+        item
+        for each in find(workdir)
+        if each.dialect is Dialect.SCRIPT
+        for item in of_dialect(each, workdir, resolved.environ)
+    ]
+    base = resolved.bases.get("agent_script", workdir)
+    names = (value, f"agents/{value}.sh", f".ralph/agents/{value}.sh")
+    scripts = [path for name in names for place in (base, workdir) if (path := place / name).is_file()]
+    # The script is loaded with the configuration beside it.
+    folders = [path.parent.parent if path.parent.name == "agents" else path.parent for path in scripts]
+    paths = [*(folder / "config" for folder in folders if (folder / "config").is_file()), *scripts]
+    return [*found, *of_files([Path(os.path.normpath(path)) for path in paths], workdir)]
+
+
+def _driver(resolved: Resolved, workdir: Path, value: str) -> list[Item]:
+    """The driver and the files beside it, and a `.ralphrc` that is more than data."""
+    from ralph.dialects.driver.layer import read
+    from ralph.dialects.driver.locate import here
+
+    shown, file = read(workdir, {})
+    command = file.values.get("CLAUDE_CODE_CMD")
+    # It can name Claude's program, and export variables that programs obey.
+    obeyed = any(a.exported for a in file.values.values()) or (
+        command is not None and command.value not in ("", "claude")
+    )
+    found = of_files([workdir / shown] if obeyed else [], workdir)
+    if _is_users(resolved, "driver"):
+        return found
+    drivers = here(workdir)
+    return [*found, *of_files(drivers if any(path.stem == value for path in drivers) else [], workdir)]
+
+
+def _project_agents(resolved: Resolved, workdir: Path) -> list[Item]:
+    """The agents that may be run, where the repository brings their specs."""
+    found = []
+    for name in dict.fromkeys((resolved.settings.agent, *resolved.settings.agents)):
+        path = registry.project_file(name, workdir)
+        found += [] if path is None else of_files([path], workdir, f"agent '{name}'")
+    return found
+
+
+# -- commands
+
+
+def _command(
+    resolved: Resolved, workdir: Path, names: tuple[str, ...], text: str, *, at_start: bool = False
+) -> list[Item]:
+    """The command that these settings make up, and the file of the repository that it runs."""
+    name = next((name for name in names if _from_repository(resolved, name)), None)
+    if name is None:
+        return []
+    root = resolved.bases.get(name, workdir)
+    origin = resolved.origins[name]
+    source = next((file for file in resolved.files if file.parent == root), None)
+    found = [Item(names[0], text, digest(text.encode("utf-8", "replace")), root, origin, source, at_start)]
+    program = _program(text, (root, workdir))
+    if program is not None:
+        found += of_files([program], root, f"{names[0]} in {origin}", at_start=at_start)
+    return found
+
+
+def _program(text: str, folders: tuple[Path, ...]) -> Path | None:
+    """The file that a command starts, or passes to an interpreter, if it is in the repository."""
+    try:
+        words = shlex.split(text.partition("\n")[0], comments=True)
+    except ValueError:
+        words = text.split()
+    words = [word for word in words if not re.match(r"[A-Za-z_]\w*=", word)]
+    while words and re.fullmatch(_SHELLS, Path(words[0]).name):
+        words = words[1:]
+        while words and words[0].startswith("-"):
+            words = words[1:]
+    if not words or not words[0]:
+        return None
+    for folder in folders:
+        path = Path(os.path.normpath(folder / words[0]))
+        if path.is_file() and any(path.is_relative_to(f) for f in folders):
+            return path
+    return None
+
+
+# -- paths that lead out of the repository
+
+
+def _paths(resolved: Resolved, workdir: Path) -> list[Item]:
+    """What would be read or written outside of the repository because a file or a link in it says so."""
+    state = StatePaths(workdir)
+    found = of_journal(workdir, (state.root, state.runs), repository(workdir))
+    for name, path in _named_paths(resolved, workdir):
+        if _is_users(resolved, name):
+            continue
+        base = resolved.bases.get(name, workdir)
+        roots = (repository(base),) if name == "cwd" else (repository(workdir), repository(base))
+        target = leads_out(path, *roots)
+        if target is not None:
+            found.append(of_path(name, path, target, base if name == "cwd" else workdir, resolved.origins[name]))
+    return found
+
+
+def _named_paths(resolved: Resolved, workdir: Path) -> Iterator[tuple[str, Path]]:
+    """Settings that are paths, and where each leads."""
+    settings = resolved.settings
+    yield from _prompt_paths(resolved, workdir)
+    if settings.fix_plan:
+        yield "fix_plan", workdir / Path(settings.fix_plan)
+    if settings.prices:
+        yield "prices", resolved.bases.get("prices", Path()) / Path(settings.prices).expanduser()
+    if settings.cwd and "cwd" in resolved.bases:
+        yield "cwd", resolved.bases["cwd"] / Path(settings.cwd).expanduser()
+
+
+def _prompt_paths(resolved: Resolved, workdir: Path) -> Iterator[tuple[str, Path]]:
+    if follows_plan(resolved):
+        from ralph.dialects.provider import planfile
+
+        try:
+            yield "plan", planfile.locate(resolved, workdir)
+        except UsageError:
+            pass  # there is none, which is reported where it is needed
+        yield "claude_prompt", workdir / planfile.TEMPLATE
+    elif resolved.settings.prompt is None:
+        yield "prompt_file", path_of(resolved, workdir)
+
+
+# -- who set a value
+
+
+def _from_repository(resolved: Resolved, name: str) -> bool:
+    if not any(_LINE.fullmatch(part) for part in resolved.origins[name].split(", ")):
+        return False
+    return not _in_users_file(resolved, name)
+
+
+def _is_users(resolved: Resolved, name: str) -> bool:
+    """Typed, in the environment, or in a file of the user's own."""
+    return _TYPED.fullmatch(resolved.origins[name]) is not None or _in_users_file(resolved, name)
+
+
+def _in_users_file(resolved: Resolved, name: str) -> bool:
+    if resolved.bases.get(name) == user_config_dir(resolved.environ):
+        return True
+    ralphex = user_file(resolved.environ)
+    return all(
+        (match := _LINE.fullmatch(part)) is not None and Path(match.group(1)) == ralphex
+        for part in resolved.origins[name].split(", ")
+    )

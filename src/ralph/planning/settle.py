@@ -1,0 +1,101 @@
+"""All settings of a run, and where it works: the first step from a command line to a launch."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ralph.config.convert import split
+from ralph.config.layers import Resolved, resolve
+from ralph.config.settings import BY_NAME
+from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose
+from ralph.dialects.modules import module
+from ralph.errors import UsageError
+from ralph.launching.environment import withholding, without
+from ralph.planning.brought import of_dialect
+from ralph.trust.approval import VARIABLE, Trust, required
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+    from ralph.config.filelayer import FileLayer
+    from ralph.trust.items import Item
+
+    #: Gets what needs approval; returns the trust that covers all of it, or raises a TrustError.
+    Permit: TypeAlias = Callable[[Trust, list[Item]], Trust]
+
+
+class Settled(msgspec.Struct, frozen=True):
+    resolved: Resolved
+    workdir: Path
+    trust: Trust
+
+
+def settle(
+    flags: dict[str, Any],
+    config_file: str | None,
+    trust: Trust,
+    permit: Permit = required,
+    environ: Mapping[str, str] | None = None,
+) -> Settled:
+    """Reads all settings. `permit` is asked before a file is run in order to read it."""
+    original = dict(os.environ if environ is None else environ)
+    workdir = start(flags, original)
+    name = config_file or original.get("RALPH_CONFIG")
+    config = Path(os.path.abspath(Path(name).expanduser())) if name else None  # noqa: PTH100 - links stay as named
+    # Reading some files runs code, which must not see what the command line or a variable denies.
+    denied = split(BY_NAME["env_deny"], flags.get("env_deny") or original.get("RALPH_ENV_DENY", ""))
+    visible = without(original, denied)
+    layer, follows, notes, trust = _dialect(workdir, flags, config, visible, trust, permit)
+    resolved = withholding(resolve(workdir, flags, config, visible, layer), original, VARIABLE)
+    resolved = msgspec.structs.replace(resolved, follows=follows, warnings=[*notes, *resolved.warnings])
+    base = resolved.bases.get("cwd")
+    if base is not None:  # a file sets it
+        workdir = working_directory(str(base / Path(resolved.settings.cwd or ".").expanduser()))
+    return Settled(resolved, workdir, trust)
+
+
+def start(flags: dict[str, Any], environ: Mapping[str, str]) -> Path:
+    """The directory in which settings are looked for."""
+    return working_directory(flags.get("cwd") or environ.get("RALPH_CWD"))
+
+
+def working_directory(cwd: str | None) -> Path:
+    """Where ralph was called, or `--cwd`. One that has vanished is an error before the start."""
+    try:
+        here = Path.cwd()
+    except OSError:
+        raise UsageError("the working directory is gone: change to one that exists") from None
+    workdir = here if cwd is None else (here / Path(cwd).expanduser())
+    if not workdir.is_dir():
+        raise UsageError(f"the working directory {workdir} does not exist or is not a directory")
+    if not os.access(workdir, os.R_OK | os.X_OK):
+        raise UsageError(f"the working directory {workdir} cannot be entered")
+    return Path(os.path.abspath(workdir))  # noqa: PTH100 - symlinks stay as the user named them
+
+
+def _dialect(
+    workdir: Path,
+    flags: dict[str, Any],
+    config: Path | None,
+    environ: dict[str, str],
+    trust: Trust,
+    permit: Permit,
+) -> tuple[FileLayer | None, str, list[str], Trust]:
+    """What the files of another convention say, which convention that is, and what to note.
+
+    A ralph.yml that is named decides alone.
+    """
+    wanted = str(flags.get("dialect") or environ.get("RALPH_DIALECT") or "auto")
+    found, notes = choose(workdir, "none" if config is not None and wanted == "auto" else wanted)
+    if found is None or found.dialect is Dialect.ORCHESTRATOR:
+        return None, "", notes, trust
+    typed = flags.get("agent_script") or environ.get("RALPH_AGENT_SCRIPT")
+    if found.dialect in RUN_TO_BE_READ and not typed:
+        trust = permit(trust, of_dialect(found, workdir, environ))
+    layer = module(found.dialect).layer(found, workdir, environ)
+    return layer, f"{found.dialect} convention: {found.why}", notes, trust
