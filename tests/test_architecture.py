@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 import grimp
 import pytest
-
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tools"))
-
-from rooms import ROOMS
+from tools.rooms import ROOMS
 
 
 @pytest.fixture(scope="module")
