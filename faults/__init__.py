@@ -1,1 +1,1 @@
-"""The fault suite: what goes wrong in a night, made to happen to the real command, and what came of it."""
+"""The fault suite: injects what can go wrong overnight into the real command, and checks what happens."""

@@ -1,4 +1,4 @@
-"""`python -m faults [--short] [NAME…]`: makes the faults, prints the table, ends with 1 if one is not as expected."""
+"""`python -m faults [--short] [NAME…]`: injects faults and prints a table. Exits with 1 if a row is not as expected."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from faults.table import render, summary
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m faults", description="Makes faults happen to the real command.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only those with this in their names [default: all]")
-    parser.add_argument("--short", action="store_true", help="smaller sizes, without real CLIs: a minute or so")
-    parser.add_argument("--list", action="store_true", help="the faults and what is expected of each")
-    parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1), help="how many at a time")
+    parser = argparse.ArgumentParser(prog="python -m faults", description="Injects faults into the real command.")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="only faults with this text in their name [default: all]"
+    )
+    parser.add_argument("--short", action="store_true", help="smaller sizes, no real CLIs: about a minute")
+    parser.add_argument("--list", action="store_true", help="list the faults and what is expected of each")
+    parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1), help="how many to run at a time")
     options = parser.parse_args()
     chosen = [
         one
@@ -25,7 +27,7 @@ def main() -> int:
         if (one.short or not options.short) and (not options.names or any(n in one.name for n in options.names))
     ]
     if not chosen:
-        parser.error("there is no such fault; --list shows all")
+        parser.error("no fault has such a name; --list shows them all")
     if options.list:
         for one in chosen:
             print(f"{one.name}: {one.expectation(short=options.short)}")

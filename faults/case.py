@@ -1,4 +1,4 @@
-"""A fault: its name, what must come of it, and how it is made to happen. Each is one function with `@fault`."""
+"""A fault: its name, the expected result, and the function that injects it. Each is a function with `@fault`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Made: TypeAlias = Callable[[Place], None]
 
 class Fault(msgspec.Struct, frozen=True):
     name: str
-    #: exactly what `Place.seen` must say in the end
+    #: what `Place.seen` must be in the end, exactly
     expected: str
     make: Made
-    #: after so many seconds it is a hang
+    #: after this many seconds it counts as a hang
     bound: float = 60.0
-    #: the expectation in the short form, where sizes differ; None: the same
+    #: what the short form expects if that differs
     short_expected: str | None = None
-    #: whether the short form has it
+    #: whether the short form includes it
     short: bool = True
-    #: needs to mount file systems of its own
+    #: whether it mounts file systems
     mounts: bool = False
 
     def expectation(self, *, short: bool) -> str:
@@ -31,7 +31,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class NotPossibleError(Exception):
-    """This machine does not let the fault be made."""
+    """The fault cannot be injected on this machine."""
 
 
 _ALL: dict[str, Fault] = {}
@@ -46,7 +46,7 @@ def fault(
     short_expected: str | None = None,
     mounts: bool = False,
 ) -> Callable[[Made], Made]:
-    """Puts a function into the matrix. It gets a `Place`, makes the fault there and says what it saw."""
+    """Adds a function to the suite. It gets a `Place`, injects the fault there and records what it observes."""
 
     def register(make: Made) -> Made:
         add(Fault(name, expected, make, bound, short_expected, short, mounts))
@@ -57,12 +57,12 @@ def fault(
 
 def add(one: Fault) -> None:
     if one.name in _ALL:
-        raise ValueError(f"there are two faults '{one.name}'")
+        raise ValueError(f"two faults are called '{one.name}'")
     _ALL[one.name] = one
 
 
 def every() -> dict[str, Fault]:
-    """All of them, in the order of the table."""
+    """All faults, in the order of the table."""
     from faults import rows
 
     rows.load()

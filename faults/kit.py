@@ -1,6 +1,6 @@
-"""What agents of the fault suite are made of. It is copied beside each of them, and imports nothing of ralph.
+"""The building blocks of the suite's agents. It is copied next to each agent and imports nothing from ralph.
 
-A byte is written to ralph first and to a side file then: whatever stands there must be in the journal as well.
+An agent writes each byte to ralph first and then to a side file: what is in the side file must be in the journal.
 """
 
 import os
@@ -38,14 +38,14 @@ def say(text: str) -> None:
 
 
 def ready() -> None:
-    """Tells the suite that the agent has come to this point."""
+    """Tells the suite that the agent has reached this point."""
     with open(f"{_SIDE}/ready.new", "w") as file:
         file.write(f"{os.getpid()}\n")
     os.rename(f"{_SIDE}/ready.new", f"{_SIDE}/ready")
 
 
 def work(seconds: float = 300.0) -> None:
-    """Speaks ten times a second."""
+    """Prints a line ten times a second."""
     end = time.monotonic() + seconds
     number = 0
     while time.monotonic() < end:
@@ -55,7 +55,7 @@ def work(seconds: float = 300.0) -> None:
 
 
 def background(code: int = 0) -> bool:
-    """Forks twice into a session of its own. True in the process that has got away."""
+    """Forks twice into a new session. Returns True in the process that escaped."""
     if os.fork():
         os.wait()
         return False

@@ -1,4 +1,4 @@
-"""How many bytes that an agent wrote are not in the journal."""
+"""Counts the bytes that an agent wrote and the journal lacks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _STEP = 1 << 20
-#: So many bytes in a row are found again at one place only.
+#: This many consecutive bytes are taken to occur only once.
 _PROBE = 64
 
 
 def missing(side: Path, raw: Path | None) -> int:
-    """Of the bytes in `side`, those that are not in `raw` in the same order. `raw` may go on where `side` ends: an
-    agent that is killed may have printed what it had no time to note."""
+    """How many bytes of `side` are not in `raw`, in the same order.
+
+    `raw` may be longer than `side`: an agent may be killed between printing a byte and noting it.
+    """
     total = side.stat().st_size
     if not total or raw is None or not raw.exists() or not raw.stat().st_size:
         return total
@@ -44,7 +46,7 @@ def _missing(written: mmap.mmap, kept: mmap.mmap) -> int:
 
 
 def _same(a: mmap.mmap, i: int, b: mmap.mmap, j: int) -> int:
-    """How many bytes from there on are equal."""
+    """How many bytes are equal from these positions on."""
     same = 0
     while i + same < len(a) and j + same < len(b):
         x, y = a[i + same : i + same + _STEP], b[j + same : j + same + _STEP]

@@ -1,4 +1,4 @@
-"""Running many faults: some at a time, each in a process of its own that is bounded in time."""
+"""Runs many faults, several at a time, each in its own process with a time limit."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     from faults.case import Fault
 
-#: For a fault's own processes to be ended and looked for, on top of its bound.
-_SPARE = 30.0
+#: Extra time after a fault's bound, to end its processes and look for more.
+_EXTRA = 30.0
 
 
 def run(chosen: Sequence[Fault], *, short: bool, jobs: int) -> list[Row]:
-    """The rows, in the order of the faults. The long ones begin first."""
+    """The rows, in the order of the faults. Long faults start first."""
     order = sorted(range(len(chosen)), key=lambda i: -chosen[i].bound)
     rows: dict[int, Row] = {}
 
@@ -43,20 +43,20 @@ def _bounded(one: Fault, *, short: bool) -> Row:
     expected = one.expectation(short=short)
     space = mount_space() if one.mounts else []
     if space is None:
-        return Row(one.name, expected, "not possible here: nothing may be mounted", None, None, 0, 0.0)
+        return Row(one.name, expected, "not possible here: mounting is not allowed", None, None, 0, 0.0)
     started = time.monotonic()
     argv = [*space, sys.executable, "-m", "faults.one", one.name, "short" if short else "full"]
-    # A group of its own: a Ctrl-C of the suite's user ends the workers by the suite, and they end what is theirs.
+    # A session of its own: Ctrl-C reaches only the suite, which then ends the workers.
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as worker:
         try:
-            told, failure = worker.communicate(timeout=one.bound + _SPARE)
+            output, failure = worker.communicate(timeout=one.bound + _EXTRA)
         except BaseException:
             os.killpg(worker.pid, signal.SIGKILL)
-            told, failure = worker.communicate()
+            output, failure = worker.communicate()
             if not isinstance(sys.exc_info()[1], subprocess.TimeoutExpired):
                 raise
     try:
-        return msgspec.json.decode(told, type=Row)
+        return msgspec.json.decode(output, type=Row)
     except msgspec.DecodeError:
         seconds = time.monotonic() - started
         seen = f"hang: {failure[-300:].decode('utf-8', 'replace')}"
@@ -65,7 +65,7 @@ def _bounded(one: Fault, *, short: bool) -> Row:
 
 @functools.cache
 def mount_space() -> list[str] | None:
-    """What to put in front of a command that mounts things only it sees; None if that is not allowed."""
+    """The prefix that gives a command its own mount namespace; None if that is not allowed."""
     for space in (["unshare", "-m", "--"], ["unshare", "-U", "-r", "-m", "--"]):
         try:
             done = subprocess.run(

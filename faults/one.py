@@ -1,8 +1,11 @@
-"""`python -m faults.one NAME`: makes one fault and prints its row as JSON. A process of its own, so that whatever a
-fault leaves behind is found, and a hang can be ended."""
+"""`python -m faults.one NAME short|full`: injects one fault and prints its row as JSON.
+
+It is a process of its own, so that the suite finds everything that the fault leaves behind and can end a hang.
+"""
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 import traceback
@@ -14,7 +17,7 @@ from faults.case import Fault, NotPossibleError, every
 from faults.place import HangError, Place
 from faults.table import Row
 
-#: What ralph leaves to its keeper has the keeper's grace and a moment to go.
+#: How long ralph's keeper process may take to end what ralph left running.
 _SETTLE = 12.0
 
 
@@ -45,11 +48,22 @@ def _since(started: float) -> float:
     return time.monotonic() - started
 
 
+def restore_default_signals() -> None:
+    """In a background job SIGINT is ignored, under nohup SIGHUP is, and ralph would inherit that and obey neither.
+
+    Only this process and its children change: the suite itself keeps ignoring what it ignored.
+    """
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def main() -> None:
+    restore_default_signals()
     name, form = sys.argv[1:]
     try:
         row = make(every()[name], short=form == "short")
-    except Exception:  # noqa: BLE001 - a fault of the suite itself is a row, too
+    except Exception:  # noqa: BLE001 - a bug in the suite becomes a row as well
         row = Row(name, "", f"the suite failed: {traceback.format_exc()[-600:]}", False, None, 0, 0.0)
     sys.stdout.buffer.write(msgspec.json.encode(row))
 

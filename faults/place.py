@@ -1,4 +1,4 @@
-"""Where a fault happens: a throw-away repository with a HOME of its own, agents in it, and the real command."""
+"""Where a fault happens: a throw-away repository with its own HOME, in which the real command runs agents."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 KIT = Path(__file__).with_name("kit.py")
-#: With which ralph itself says that it has a bug.
+#: How ralph reports a bug of its own.
 _BUG = (b"Traceback (most recent call last)", b"this is a bug in ralph")
 
 
 class HangError(Exception):
-    """Something took longer than it may."""
+    """Something took too long."""
 
 
 class Running:
-    """A `ralph` that was started."""
+    """A running `ralph`."""
 
     def __init__(self, place: Place, process: subprocess.Popen[bytes]) -> None:
         self._place = place
@@ -43,7 +43,7 @@ class Running:
         try:
             return self.process.wait(within)
         except subprocess.TimeoutExpired:
-            raise HangError(f"ralph was still there after {within:g} s") from None
+            raise HangError(f"ralph was still running after {within:g} s") from None
 
 
 class Place:
@@ -55,9 +55,9 @@ class Place:
             folder.mkdir()
         self.screen = self.root / "screen"
         self.errors = self.root / "errors"
-        self.said: list[str] = []
+        self.observed: list[str] = []
         self.wrong: list[str] = []
-        #: bytes that an agent wrote and the journal has not; None where that does not apply
+        #: how many bytes an agent wrote and the journal lacks; None where that does not apply
         self.lost: int | None = None
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("RALPH_", "GIT_", "XDG_", "AGENT_", "PYTHON"))}
         self.env = kept | {
@@ -85,17 +85,17 @@ class Place:
                 subprocess.run(["umount", "-l", folder], capture_output=True, check=False)
         shutil.rmtree(self.root, ignore_errors=True)
 
-    # -- making it happen
+    # -- injecting the fault
 
     def agent(self, code: str, name: str = "agent") -> str:
-        """A command that runs this Python, with all of `kit` in it."""
+        """A command that runs this Python code, with everything from `kit` imported."""
         shutil.copy(KIT, self.root / "kit.py")
         program = self.root / f"{name}.py"
         program.write_text(f"import sys\nsys.path.insert(0, {str(self.root)!r})\nfrom kit import *\n{code}\n")
         return f"exec {shlex.quote(sys.executable)} -ISB {shlex.quote(str(program))}"
 
     def start(self, *arguments: str, cwd: Path | None = None, **options: Any) -> Running:
-        """`ralph` with these arguments; what it prints goes to files unless `options` (of Popen) say otherwise."""
+        """Starts `ralph`. Its output goes to files unless `options` (for Popen) say otherwise."""
         with open(self.screen, "ab") as screen, open(self.errors, "ab") as errors:
             chosen: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": screen, "stderr": errors, "env": self.env}
             process = subprocess.Popen(ralph(*arguments), cwd=cwd or self.repo, **(chosen | options))
@@ -112,21 +112,21 @@ class Place:
             time.sleep(0.01)
 
     def ready(self) -> int:
-        """Waits for the agent's word; its process id."""
+        """Waits until the agent calls `ready()`; its process ID."""
         mark = self.side / "ready"
-        self.until(mark.exists, "the agent's beginning")
+        self.until(mark.exists, "the agent's ready()")
         return int(mark.read_text())
 
-    # -- saying what came of it
+    # -- recording what happened
 
     def see(self, code: int, *, torn: bool = False, cut: bool = False, shown: bool = True) -> Record:
-        """How the newest run ended, as its exit code and its journal tell; and what must hold of every run.
+        """Records how the newest run ended, by its exit code and journal, and checks what must hold for every run.
 
-        `torn`: it was killed, so its last line may be half a line and it has no end. `cut`: its journal could not be
-        written any more, so that it may or may not have an end, but no half a line.
+        `torn`: ralph was killed, so that the journal has no end and its last line may be incomplete. `cut`: the journal
+        could no longer be written, so that it may lack its end but must not have an incomplete line.
         """
         record = Record.newest(self.repo)
-        self.said.append(describe(code, record, end=not cut))
+        self.observed.append(describe(code, record, end=not cut))
         self.wrong += record.faults(torn=torn, cut=cut)
         self._count_lost(record)
         self.no_bug()
@@ -135,15 +135,15 @@ class Place:
         return record
 
     def no_bug(self) -> None:
-        """The screen shows what agents say as well, who may have bugs of their own; stderr is ralph's alone."""
+        """Looks at stderr only: the screen also shows the output of agents, which may have bugs of their own."""
         text = self.errors.read_bytes() if self.errors.exists() else b""
         if any(sign in text for sign in _BUG):
-            self.wrong.append(f"a bug of ralph: {text[-300:].decode('utf-8', 'replace')}")
+            self.wrong.append(f"a bug in ralph: {text[-300:].decode('utf-8', 'replace')}")
         crashes = [*self.repo.glob(".ralph/ralph-crash-*"), *self.tmp.glob("ralph-crash-*")]
         self.wrong += [f"{file.name} was written" for file in crashes]
 
     def shows(self) -> None:
-        """Whether ralph can read its own journal."""
+        """Checks that ralph can read its own journal."""
         for command in (["show"], ["runs"]):
             try:
                 done = subprocess.run(
@@ -165,21 +165,21 @@ class Place:
             raw = record.raw(int(number), stream)
             self.lost = (self.lost or 0) + missing(file, raw)
 
-    def prove(self, what: str, holds: bool, detail: object = "") -> None:
-        """Something more that is to be seen; it stands in the expectation as well."""
-        self.said.append(what if holds else f"NOT {what} ({detail})")
+    def check(self, what: str, holds: bool, detail: object = "") -> None:
+        """Records another observation; the expectation must name it, too."""
+        self.observed.append(what if holds else f"NOT {what} ({detail})")
 
-    def told(self, *words: str) -> None:
-        """What the user must have read, on stdout or stderr."""
+    def reported(self, *words: str) -> None:
+        """Checks that ralph printed these words, on stdout or stderr."""
         text = "".join(f.read_text(errors="replace") for f in (self.screen, self.errors) if f.exists())
         missing_words = [word for word in words if word not in text]
-        self.prove("told", not missing_words, f"{missing_words} is not in: {text[-300:]}")
+        self.check("reported", not missing_words, f"{missing_words} is not in: {text[-300:]}")
 
     @property
     def seen(self) -> str:
-        return "; ".join([*self.said, *(f"BUT {what}" for what in self.wrong)])
+        return "; ".join([*self.observed, *(f"BUT {what}" for what in self.wrong)])
 
 
 def ralph(*arguments: str) -> Sequence[str]:
-    """The installed command beside this interpreter, as a user starts it."""
+    """The command that is installed next to this interpreter, as a user starts it."""
     return [str(Path(sys.executable).with_name("ralph")), *arguments]

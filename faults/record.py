@@ -1,4 +1,4 @@
-"""A run's journal, read back without any of ralph's own code."""
+"""Reads the journal of a run without using ralph's own code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Record:
-    """`root` is None if there was no run."""
+    """`root` is None if there is no run."""
 
     def __init__(self, root: Path | None) -> None:
         self.root = root
@@ -25,7 +25,7 @@ class Record:
 
     @classmethod
     def newest(cls, repo: Path) -> Record:
-        """By the time of its folder: names depend on the clock."""
+        """The newest by the time of its folder: names depend on the clock."""
         runs = [p for p in (repo / ".ralph" / "runs").glob("*") if p.is_dir()]
         return cls(max(runs, key=lambda p: p.stat().st_ctime_ns) if runs else None)
 
@@ -40,7 +40,7 @@ class Record:
                 except ValueError:
                     self.broken.append(f"line {number} of events.jsonl is not JSON")
                     continue
-                if event.get("type") == "meta":  # only what ralph itself tells is kept: there may be millions of others
+                if event.get("type") == "meta":  # the others are not needed, and there may be millions
                     self.events.append(event)
                 if event.get("seq") != number:
                     self.broken.append(f"line {number} has the sequence number {event.get('seq')}")
@@ -61,10 +61,10 @@ class Record:
         return None if self.root is None else self.root / "iterations" / f"{number:04d}" / f"{stream}.raw"
 
     def faults(self, *, torn: bool, cut: bool) -> list[str]:
-        """What is wrong with it. `torn`: it was killed. `cut`: it could not be written any more."""
+        """What is wrong with it. `torn`: ralph was killed. `cut`: the journal could no longer be written."""
         wrong = self.broken[:3]
         if self.torn and not torn:
-            wrong.append("the last line of events.jsonl is torn")
+            wrong.append("the last line of events.jsonl is incomplete")
         if self.root is not None and self.end is None and not torn and not cut:
             wrong.append("the journal has no end")
         if len(self.metas("run_end")) > 1:
@@ -77,7 +77,7 @@ class Record:
 
 
 def describe(code: int, record: Record, *, end: bool = True) -> str:
-    """`2 limit · ok×3`: the exit code, how the run ended (where that is to be told), the outcomes of its iterations."""
+    """`2 limit · ok×3`: the exit code, how the run ended (unless `end` is False), the outcomes of its iterations."""
     if record.root is None:
         return f"{code}, nothing run"
     groups = ((name, len(list(same))) for name, same in itertools.groupby(record.outcomes))

@@ -1,4 +1,4 @@
-"""The table that is printed."""
+"""The table of results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADINGS = ("fault", "expected", "seen", "bytes lost", "processes left", "second
 
 
 class Row(msgspec.Struct, frozen=True):
-    """`good` is None where the fault could not be made; `lost` is None where no bytes were counted."""
+    """`good` is None if the fault could not be injected; `lost` is None if no bytes were counted."""
 
     name: str
     expected: str
@@ -27,7 +27,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Markdown, aligned so that it reads well in a terminal too."""
+    """A Markdown table, aligned for reading in a terminal."""
     body = [_cells(row) for row in rows]
     widths = [max(len(line[column]) for line in (HEADINGS, *body)) for column in range(len(HEADINGS))]
     rule = tuple("-" * width for width in widths)
@@ -44,12 +44,17 @@ def _cells(row: Row) -> tuple[str, ...]:
     return tuple(" ".join(cell.replace("|", "¦").split()) for cell in cells)
 
 
+def _count(number: int, what: str) -> str:
+    plural = "es" if what.endswith("s") else "s"
+    return f"{number:,} {what}{'' if number == 1 else plural}"
+
+
 def summary(rows: Sequence[Row], seconds: float) -> str:
     wrong = sum(row.good is False for row in rows)
     skipped = sum(row.good is None for row in rows)
-    lost = sum(row.lost or 0 for row in rows)
-    left = sum(row.left for row in rows)
+    lost = _count(sum(row.lost or 0 for row in rows), "byte")
+    left = _count(sum(row.left for row in rows), "process")
     skips = f", {skipped} not possible here" if skipped else ""
     machine = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    verdict = f"{len(rows)} faults: {wrong} wrong{skips}; {lost:,} bytes lost, {left} processes left"
+    verdict = f"{_count(len(rows), 'fault')}: {wrong} wrong{skips}; {lost} lost, {left} left"
     return f"{verdict}; {seconds:.0f} s on {machine}"

@@ -1,5 +1,8 @@
-"""The processes below this one. As a subreaper it inherits whatever loses its parent, however it forked away and
-whatever it did to its environment: what is left of a fault is what is below here."""
+"""Finds the processes that a fault leaves behind.
+
+This process is a subreaper: it inherits every descendant that loses its parent, however that one forked and whatever it
+did to its environment. So the processes below this one are all that is left.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def adopt_orphans() -> None:
 
 
 def below(root: int | None = None) -> dict[int, str]:
-    """Living processes below one (this one), with their command lines."""
+    """Living descendants of a process (by default, this one), with their command lines."""
     parents: dict[int, int] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -41,7 +44,7 @@ def below(root: int | None = None) -> dict[int, str]:
 
 
 def settle(seconds: float) -> dict[int, str]:
-    """Waits until nothing is left, and gives back what is after that time."""
+    """Waits until no process is left, at most this long; returns those that are."""
     end = time.monotonic() + seconds
     while True:
         _reap()
@@ -52,7 +55,7 @@ def settle(seconds: float) -> dict[int, str]:
 
 
 def end_all() -> None:
-    """The suite itself leaves nothing behind either."""
+    """Kills all that is left, so that the suite itself leaves nothing behind."""
     for _ in range(200):
         left = below()
         for pid in left:

@@ -1,4 +1,4 @@
-"""Memory and open files of a running ralph, looked at from outside."""
+"""Watches the memory and the open files of a running ralph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from faults.place import Running
 
 _MB = 1_000_000
-#: Allocators grow in steps; this much more in the second half is no leak.
+#: Allocators grow in steps: this much growth is not a leak.
 _SLACK = 8 * _MB
 
 
@@ -25,11 +25,11 @@ class Watch:
         self.peak = 0
 
     def follow(self, running: Running, within: float) -> int:
-        """Looks many times a second until it has ended; its exit code."""
+        """Samples many times a second until ralph ends; its exit code."""
         end = time.monotonic() + within
         while running.process.poll() is None:
             if time.monotonic() > end:
-                raise HangError(f"ralph was still there after {within:g} s; {self.told()}")
+                raise HangError(f"ralph was still running after {within:g} s; {self.summary()}")
             self._look()
             time.sleep(0.02)
         return running.process.returncode
@@ -41,24 +41,26 @@ class Watch:
         except OSError:  # it has just ended
             return
         sizes = {line.split(":")[0]: line.split() for line in status.splitlines()}
-        if "VmRSS" in sizes:  # a process that is ending has no memory any more
+        if "VmRSS" in sizes:  # a process that is ending has no memory
             self.memory.append(int(sizes["VmRSS"][1]) * 1024)
             self.files.append(files)
             self.peak = max(self.peak, int(sizes["VmHWM"][1]) * 1024)
 
     def flat(self) -> bool:
-        """Not more memory in the last quarter than in the second one, and not more files at its best moments: for
-        moments there are those of a process that is being started."""
+        """Whether the last quarter needed no more memory than the second one, and no more files at its lowest point.
+
+        The lowest point counts because starting a process opens more files for a moment.
+        """
         quarter = len(self.memory) // 4
         if quarter < 3:
-            return False  # too few looks to say anything
+            return False  # too few samples
         second, last = slice(quarter, 2 * quarter), slice(3 * quarter, 4 * quarter)
         more = max(self.memory[last]) - max(self.memory[second])
         return more <= _SLACK and min(self.files[last]) <= min(self.files[second])
 
-    def told(self) -> str:
+    def summary(self) -> str:
         if not self.memory:
-            return "never seen"
+            return "no samples"
         halves = self.memory[: len(self.memory) // 2] or self.memory, self.memory[len(self.memory) // 2 :]
         sizes = " then ".join(f"{max(half) / _MB:.0f} MB" for half in halves)
-        return f"{sizes}, peak {self.peak / _MB:.0f} MB, {max(self.files)} files, {len(self.memory)} looks"
+        return f"{sizes}, peak {self.peak / _MB:.0f} MB, {max(self.files)} files, {len(self.memory)} samples"

@@ -1,8 +1,9 @@
-"""HOME, the configuration and the environment of the one who runs the tests stay out of them."""
+"""Keeps your HOME, configuration and environment out of the tests."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,12 +18,16 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 
-# How fast a machine is says nothing about the code; a fresh checkout has no cache of hypothesis's either.
+# Tests start ralph more than a thousand times: compiling it each time would take almost half of their CPU time.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# The speed of a machine says nothing about the code.
 settings.register_profile("ralph", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ralph")
 
 
-# A shell that runs the tests in the background, or nohup, has them and all that they start ignore these.
+# In a background job or under nohup these are ignored, and every process that a test starts would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 for ignored in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
@@ -30,10 +35,31 @@ for ignored in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(ignored, signal.SIG_DFL)
 
 
+ISOLATED = {
+    "RALPH_TRUST": "1",  # tests write their own files; the tests of trust unset it
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_AUTHOR_NAME": "t",
+    "GIT_AUTHOR_EMAIL": "t@example.invalid",
+    "GIT_COMMITTER_NAME": "t",
+    "GIT_COMMITTER_EMAIL": "t@example.invalid",
+}
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--captures", metavar="DIR", help="test the adapters with these recordings instead of our own")
     parser.addoption(
-        "--captures", metavar="DIR", help="recordings to try the adapters on, instead of our own selection"
+        "--require-programs",
+        action="store_true",
+        help="fail instead of skip where a program that a test needs is missing",
     )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    programs = [name for mark in item.iter_markers("needs") for name in mark.args]
+    missing = [name for name in programs if shutil.which(name) is None]
+    if missing:
+        stop = pytest.fail if item.config.getoption("--require-programs") else pytest.skip
+        stop(f"not installed: {', '.join(missing)}")
 
 
 @pytest.fixture(autouse=True)
@@ -43,24 +69,25 @@ def isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     for name in list(os.environ):
         if name.startswith(("RALPH_", "XDG_", "GIT_")) or name in ("AGENT_CMD", "NO_COLOR", "CLAUDECODE"):
             monkeypatch.delenv(name)
-    for variable, value in (
-        ("RALPH_TRUST", "1"),  # the files that tests write are theirs; those about trust take it away
-        ("GIT_CONFIG_GLOBAL", os.devnull),
-        ("GIT_AUTHOR_NAME", "t"),
-        ("GIT_AUTHOR_EMAIL", "t@example.invalid"),
-        ("GIT_COMMITTER_NAME", "t"),
-        ("GIT_COMMITTER_EMAIL", "t@example.invalid"),
-    ):
+    for variable, value in ISOLATED.items():
         monkeypatch.setenv(variable, value)
 
 
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository that `repo` copies: made once, because git takes longer than a copy."""
+    root = tmp_path_factory.mktemp("template")
+    (root / "PROMPT.md").write_text("Do the work.\n")
+    (root / "README.md").write_text("hello\n")
+    for command in (["init", "-q", "-b", "main", "--template="], ["add", "-A"], ["commit", "-q", "-m", "start"]):
+        subprocess.run(["git", *command], cwd=root, env=os.environ | ISOLATED, check=True)
+    return root
+
+
 @pytest.fixture
-def repo(tmp_path: Path) -> Path:
+def repo(tmp_path: Path, template: Path) -> Path:
     """A git repository with one commit and a PROMPT.md."""
-    (tmp_path / "PROMPT.md").write_text("Do the work.\n")
-    (tmp_path / "README.md").write_text("hello\n")
-    for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "start"]):
-        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

@@ -1,4 +1,4 @@
-"""A real `ralph run` in the background, and what its journal says while it goes on."""
+"""A real `ralph run` in the background, and its journal while it runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Going:
-    """Started at once; `close` ends what a failed test left running."""
+    """Starts at once. `close` ends a run that a failed test left behind."""
 
     def __init__(self, repo: Path, command: str, *flags: str) -> None:
         runs = repo / ".ralph" / "runs"
@@ -52,16 +52,16 @@ class Going:
         return [e["meta"] for e in self.events if e["type"] == "meta" and e["meta"].get("kind") == kind]
 
     def reaches(self, kind: str, count: int = 1) -> None:
-        """Waits until the journal has so many events of a kind."""
+        """Waits until the journal has this many events of a kind."""
         assert eventually(lambda: len(self.metas(kind)) >= count), (kind, self.events)
 
     @property
     def requests(self) -> Requests:
-        """What `ralph pause` and its fellows write, where a process more would only take time."""
+        """The same requests that `ralph pause`, `stop` and `steer` write, without starting a process."""
         return Requests(RunPaths(self.root))
 
     def says(self, text: str) -> None:
-        """Waits until the agent has printed this."""
+        """Waits until the agent has printed this text."""
         assert eventually(lambda: any(e.get("text") == text for e in self.events)), self.events
 
     def prompt(self, iteration: int) -> str:
@@ -77,12 +77,12 @@ class Going:
         return end
 
     def ended(self, seconds: float = 30) -> tuple[int, str]:
-        """Its exit code and all it printed, once it has ended."""
+        """Waits for its end; its exit code and everything it printed."""
         out, _ = self.process.communicate(timeout=seconds)
         return self.process.returncode, out
 
     def kill(self) -> None:
-        """As `kill -9`; comes back when all that it had started is gone."""
+        """`kill -9`; returns when everything that it started has ended."""
         self.process.kill()
         self.process.wait()
         assert eventually(lambda: not is_locked(self.root / "lock"))

@@ -1,4 +1,4 @@
-"""Finding processes that a test started: by a mark in their environment, which every descendant inherits."""
+"""Finds the processes that a test started, by a mark in their environment that every descendant inherits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def marked(value: str) -> dict[int, str]:
             try:
                 if needle in Path(f"/proc/{entry}/environ").read_bytes():
                     found[int(entry)] = Path(f"/proc/{entry}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:  # it ended while we looked
+            except OSError:  # it has just ended
                 continue
     return found
 
@@ -40,7 +40,7 @@ def alive(pid: int) -> bool:
 
 
 def zombies_of(parent: int) -> list[int]:
-    """Children that have ended and were never waited for."""
+    """Children that have ended and that nobody waited for."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -54,7 +54,7 @@ def zombies_of(parent: int) -> list[int]:
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
-    """Waits until something holds; the bound is for a loaded machine, not for speed."""
+    """Waits until the condition is true. The limit is generous, for machines under load."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -64,14 +64,14 @@ def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
 
 
 def read_pid(path: Path) -> int:
-    """A process id that a child writes to a file, once it is there."""
+    """Waits for the process ID that a child writes to a file."""
     assert eventually(lambda: path.exists() and path.read_text().endswith("\n")), f"{path} was never written"
     return int(path.read_text())
 
 
 @contextmanager
 def nothing_left_behind(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Whatever is started inside carries a mark; at the end none of it may be alive."""
+    """Marks every process that is started inside; none of them may be alive at the end."""
     value = uuid4().hex
     monkeypatch.setenv(MARK, value)
     yield value

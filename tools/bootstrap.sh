@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the virtual environment of the checkout: bootstrap.sh PYTHON VENV
+# Creates the virtual environment of the checkout: bootstrap.sh PYTHON VENV
 set -eu
 python=$1
 venv=$2
@@ -9,17 +9,17 @@ fail() {
     exit 1
 }
 
-command -v "$python" >/dev/null 2>&1 || fail "'$python' was not found: install Python 3.11 or newer, or say PYTHON=/path/to/python3"
+command -v "$python" >/dev/null 2>&1 || fail "'$python' was not found: install Python 3.11 or newer, or set PYTHON=/path/to/python3"
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     fail "$("$python" --version 2>&1) is too old: Python 3.11 or newer is needed (PYTHON=/path/to/python3)"
 
-# Debian ships the venv module without what it needs to install pip; its package python3-venv has the rest.
+# Debian's Python has the venv module, but ensurepip, which it needs, is in the package python3-venv.
 if ! "$python" -c 'import ensurepip' >/dev/null 2>&1; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
         printf 'ralph: this Python has no ensurepip; installing python3-venv\n'
         apt-get update -qq && apt-get install -y -qq python3-venv
     else
-        fail "this Python cannot make virtual environments: install python3-venv (Debian, Ubuntu) and try again"
+        fail "this Python cannot create virtual environments: install python3-venv (Debian, Ubuntu) and try again"
     fi
 fi
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes requirements/dev.txt and fuzz.txt: versions and hashes, no address of any registry. lock.sh PYTHON
+# Updates requirements/dev.txt and fuzz.txt: versions and hashes, but no registry address. lock.sh PYTHON
 set -eu
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT

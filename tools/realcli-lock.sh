@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes the lock files of the real CLIs anew (needs the network): versions and hashes, and no address of anything,
-# so that they say nothing about the registry they were made with.
+# Updates the lock files of the real CLIs (needs the network): versions and hashes, but no addresses, so that they do not
+# depend on the registry that they were made with.
 set -eu
 cd "$(dirname "$0")/../tests/realcli/npm"
 for folder in */; do
@@ -18,6 +18,6 @@ for folder in */; do
     )
 done
 if grep -rnE '://|www\.|"resolved"' ./*/package-lock.json; then
-    echo "these lines name an address: they must not be committed" >&2
+    echo "these lines contain an address and must not be committed" >&2
     exit 1
 fi

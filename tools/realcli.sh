@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the real agent CLIs that are named (all if none is) in .npm/, in the versions of their lock files.
+# Installs the named agent CLIs (by default, all) in .npm/, in the versions of their lock files.
 set -eu
 cd "$(dirname "$0")/.."
 locks=tests/realcli/npm
@@ -12,7 +12,7 @@ for tool in node npm; do
 done
 
 [ $# -gt 0 ] || set -- $(ls "$locks")
-# One is in two versions, and some need a newer node than this machine may have.
+# Codex is tested in two versions, and some CLIs need a newer node than this machine may have.
 for name in "$@"; do
     case $name in
     codex) set -- "$@" codex-0.50 ;;
@@ -22,7 +22,7 @@ done
 
 for name in "$@"; do
     if [ ! -f "$locks/$name/package-lock.json" ]; then
-        echo "make realcli: there is no '$name'; there are:" $(ls "$locks") >&2
+        echo "make realcli: unknown CLI '$name'; known are:" $(ls "$locks") >&2
         exit 1
     fi
     if cmp -s "$locks/$name/package-lock.json" ".npm/$name/installed.json"; then
@@ -31,7 +31,7 @@ for name in "$@"; do
     echo "installing $name"
     mkdir -p ".npm/$name"
     cp "$locks/$name/package.json" "$locks/$name/package-lock.json" ".npm/$name/"
-    # Not `npm ci`: it refuses a lock that lacks a package for another system, which a registry may not have had.
+    # Not `npm ci`: it refuses a lock file that lacks packages for other systems, and a registry may not have them.
     npm install --prefix ".npm/$name" --no-save --no-audit --no-fund --loglevel=error
     cp "$locks/$name/package-lock.json" ".npm/$name/installed.json"
 done

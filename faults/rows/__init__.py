@@ -1,4 +1,4 @@
-"""The matrix: one module a kind of fault, one function a fault."""
+"""The faults: one module per kind, one function per fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A clock that is set while ralph runs. Only what a program sees of it is set: `time.time` of the ralph process."""
+"""The clock is set while ralph runs: only `time.time` of the ralph process, not the clock of the machine."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ def _jump_in_iteration(at: Place, seconds: float) -> None:
     time.sleep(0.3)
     _set(at, seconds)
     listed = subprocess.run(ralph("runs", "--json"), cwd=at.repo, env=at.env, capture_output=True, timeout=30)
-    at.prove("no negative time", json.loads(listed.stdout)["seconds"] >= 0, listed.stdout)
+    at.check("no negative time", json.loads(listed.stdout)["seconds"] >= 0, listed.stdout)
     record = at.see(running.ended())
     took = [m["seconds"] for m in [*record.metas("iteration_end"), *record.metas("run_end")]]
-    at.prove("true durations", 3 <= took[0] < 10 and 0 <= took[1] < 5 and took[2] < 15, took)
+    at.check("correct durations", 3 <= took[0] < 10 and 0 <= took[1] < 5 and took[2] < 15, took)
 
 
-@fault("clock set forward a day in an iteration", "no negative time; 2 limit · ok×2; true durations")
+@fault("clock set forward a day in an iteration", "no negative time; 2 limit · ok×2; correct durations")
 def forward(at: Place) -> None:
     _jump_in_iteration(at, _DAY)
 
 
-@fault("clock set back a day in an iteration", "no negative time; 2 limit · ok×2; true durations")
+@fault("clock set back a day in an iteration", "no negative time; 2 limit · ok×2; correct durations")
 def back(at: Place) -> None:
     _jump_in_iteration(at, -_DAY)
 
@@ -89,21 +89,21 @@ def _jump_in_wait(at: Place, seconds: float, field: str, least: float, most: flo
     code = running.ended()
     took = time.monotonic() - began
     at.see(code)
-    at.prove("waited as long as it should", least <= took <= most, f"{took:.1f} s")
+    at.check("waited the right time", least <= took <= most, f"{took:.1f} s")
 
 
 def _events(at: Place) -> bytes:
     return b"".join(file.read_bytes() for file in at.repo.glob(".ralph/runs/*/events.jsonl"))
 
 
-@fault("clock set back an hour in a wait of 3 s", "0 complete · rate_limited ok; waited as long as it should")
+@fault("clock set back an hour in a wait of 3 s", "0 complete · rate_limited ok; waited the right time")
 def back_in_wait(at: Place) -> None:
     _jump_in_wait(at, -3600, "'retry_after': 3", 3, 9)
 
 
-@fault("clock set forward an hour in a wait for a time", "0 complete · rate_limited ok; waited as long as it should")
+@fault("clock set forward an hour in a wait for a time", "0 complete · rate_limited ok; waited the right time")
 def forward_in_wait(at: Place) -> None:
-    # The provider named a time of the day, and by the clock, which is right now, that has come.
+    # The provider named a time, and by the clock, which is correct now, that time has come.
     _jump_in_wait(at, 3600, "'resets_at': time.time() + 600", 0, 6)
 
 
@@ -116,4 +116,4 @@ def back_between(at: Place) -> None:
     _set(at, -_DAY)
     at.see(at.run(at.agent("say('the second run')", "second"), "1").ended())
     shown = subprocess.run(ralph("show"), cwd=at.repo, env=at.env, capture_output=True, timeout=30).stdout
-    at.prove("newest shown", b"the second run" in shown and b"the first run" not in shown, shown[-200:])
+    at.check("newest shown", b"the second run" in shown and b"the first run" not in shown, shown[-200:])

@@ -1,4 +1,4 @@
-"""Stopped, paused and gone on with from another terminal, at bad moments."""
+"""Stopping, pausing and resuming from another terminal, at bad moments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN); ready(); work()"
 def stop_now(at: Place) -> None:
     running = at.run(at.agent(_DEAF))
     at.ready()
-    at.prove(f"stop: {at.start('stop', '--now').ended()}", True)
+    at.check(f"stop: {at.start('stop', '--now').ended()}", True)
     at.see(running.ended())
 
 
@@ -34,7 +34,7 @@ def terminated_while_paused(at: Place) -> None:
     code = running.ended()
     took = time.monotonic() - began
     at.see(code)
-    at.prove("at once", took < 3, f"{took:.1f} s")
+    at.check("at once", took < 3, f"{took:.1f} s")
 
 
 @fault("SIGKILL of ralph, then `ralph run --resume`", "-9 no end · ok; 0 complete · ok crashed ok")
@@ -62,7 +62,7 @@ def stop_of_the_dead(at: Place) -> None:
     code = running.ended()
     tree.settle(10)
     at.see(code, torn=True)
-    at.prove(f"stop: {at.start('stop').ended()}", True)
+    at.check(f"stop: {at.start('stop').ended()}", True)
     at.no_bug()
 
 

@@ -29,7 +29,7 @@ def _small(folder: Path, size: str = "1m", more: str = "") -> None:
 
 
 def _fill(folder: Path) -> Path:
-    """Takes all the room there is."""
+    """Uses all free space."""
     filler = folder / "filler"
     with filler.open("wb", buffering=0) as file:
         for size in (65536, 4096, 1):
@@ -42,7 +42,7 @@ def _fill(folder: Path) -> Path:
 
 
 def _journal_readable_prefix(at: Place) -> None:
-    """What the disk had no room for cannot be there; all up to that point is, in order."""
+    """Checks that the journal has everything up to the point where the disk was full, in order."""
     assert at.lost is not None
     for file in sorted(at.side.glob("*.stdout")):
         raws = sorted(at.repo.glob(".ralph/runs/*/iterations/0001/stdout.raw"))
@@ -54,13 +54,13 @@ def _journal_readable_prefix(at: Place) -> None:
     at.lost = None
 
 
-@fault("disk full while the agent writes", "1 · none; told", mounts=True)
+@fault("disk full while the agent writes", "1 · none; reported", mounts=True)
 def full(at: Place) -> None:
     _small(at.repo, "2m")
     at.make_repository(at.repo)
     at.see(at.run(at.agent(_FLOODS)).ended(), cut=True)
     _journal_readable_prefix(at)
-    at.told("the journal cannot be written", "No space left")
+    at.reported("the journal cannot be written", "No space left")
 
 
 @fault("… and room is made: the next run works", "1 · none; 0 complete · ok", mounts=True)
@@ -76,7 +76,7 @@ def full_then_room(at: Place) -> None:
     at.see(at.run(at.agent("say('<promise>COMPLETE</promise>')", "again")).ended())
 
 
-@fault("disk full when the agent has just ended", "1; told", mounts=True)
+@fault("disk full when the agent has just ended", "1; reported", mounts=True)
 def full_at_end(at: Place) -> None:
     _small(at.repo, "1m")
     at.make_repository(at.repo)
@@ -88,17 +88,19 @@ def full_at_end(at: Place) -> None:
         "        while True: f.write(bytes(4096))\nexcept OSError: pass"
     )
     at.see(at.run(at.agent(agent), "3").ended(), cut=True)
-    at.said = [said.partition(" · ")[0] for said in at.said]  # how the iteration ended may be what did not fit
-    at.told("No space left")
+    at.observed = [
+        said.partition(" · ")[0] for said in at.observed
+    ]  # the outcome of the iteration may be what did not fit
+    at.reported("No space left")
 
 
-@fault("disk full before the start", "1, nothing run; told", mounts=True)
+@fault("disk full before the start", "1, nothing run; reported", mounts=True)
 def full_before(at: Place) -> None:
     _small(at.repo, "1m")
     at.make_repository(at.repo)
     _fill(at.repo)
     at.see(at.run(at.agent("say('never')")).ended())
-    at.told("the journal cannot be written", "No space left")
+    at.reported("the journal cannot be written", "No space left")
     if at.lost:
         at.wrong.append("the agent was started")
 
@@ -126,21 +128,21 @@ def little_room(at: Place) -> None:
         for file in at.side.glob("*.std*"):
             file.unlink()
     at.no_bug()
-    at.prove("a clear end each time", not wrong, wrong)
-    at.prove("no run without its run.json", not halves, halves)
+    at.check("a clear end each time", not wrong, wrong)
+    at.check("no run without its run.json", not halves, halves)
 
 
-@fault("no more inodes", "1 failed · ok and again; told", mounts=True)
+@fault("no more inodes", "1 failed · ok repeatedly; reported", mounts=True)
 def no_inodes(at: Place) -> None:
     _small(at.repo, "20m")
     at.make_repository(at.repo)
     used = sum(1 for _ in at.repo.rglob("*")) + 1
     subprocess.run(["mount", "-o", f"remount,nr_inodes={used + 120}", str(at.repo)], check=True)
     at.see(at.run(at.agent("say(f'here {ITERATION}')"), "30", "--stuck-after", "0").ended())
-    at.said = [
-        re.sub(r"ok×\d+", "ok and again", said) for said in at.said
-    ]  # how many files a run has is its own affair
-    at.told("the journal cannot be written")
+    at.observed = [
+        re.sub(r"ok×\d+", "ok repeatedly", said) for said in at.observed
+    ]  # the number of files of a run may change
+    at.reported("the journal cannot be written")
 
 
 @fault("the working directory is full, the journal's disk is not", "0 complete · failed ok", mounts=True)
@@ -168,52 +170,52 @@ def full_tmp(at: Place) -> None:
     at.see(at.run(at.agent("say('<promise>COMPLETE</promise>')"), "--verify", "true").ended())
 
 
-@fault("the journal is read-only before the start", "1, nothing run; told", mounts=True)
+@fault("the journal is read-only before the start", "1, nothing run; reported", mounts=True)
 def read_only_before(at: Place) -> None:
     (at.repo / ".ralph").mkdir()
     _small(at.repo / ".ralph")
     subprocess.run(["mount", "-o", "remount,ro", str(at.repo / ".ralph")], check=True)
     at.see(at.run(at.agent("say('never')")).ended())
-    at.told("the journal cannot be written", "Read-only file system")
+    at.reported("the journal cannot be written", "Read-only file system")
     if at.lost:
         at.wrong.append("the agent was started")
 
 
-@fault("the journal becomes read-only between iterations", "1 · ok×3; told", mounts=True)
+@fault("the journal becomes read-only between iterations", "1 · ok×3; reported", mounts=True)
 def read_only_during(at: Place) -> None:
     (at.repo / ".ralph").mkdir()
     _small(at.repo / ".ralph", "8m")
     agent = "say('here')\nif ITERATION == 3: ready(); time.sleep(2)"
     running = at.run(at.agent(agent), "9")
     at.ready()
-    # Files that are open for writing keep a file system from being made read-only; but not a view of it.
+    # A file system with files open for writing cannot become read-only, but a bind mount of it can.
     folder = str(at.repo / ".ralph")
     subprocess.run(["mount", "--bind", folder, folder], check=True)
     subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True)
     at.see(running.ended(), cut=True)
-    at.told("the journal cannot be written", "Read-only file system")
+    at.reported("the journal cannot be written", "Read-only file system")
 
 
-@fault("the working directory vanishes during the run", "1; told")
+@fault("the working directory vanishes during the run", "1; reported")
 def workdir_gone(at: Place) -> None:
     agent = "import shutil\nsay('here'); shutil.rmtree(os.getcwd()); say('gone')"
     code = at.run(at.agent(agent), "3").ended()
     at.no_bug()
-    at.prove(str(code), True)
-    at.told("the working directory is gone")
+    at.check(str(code), True)
+    at.reported("the working directory is gone")
 
 
-@fault("… while the agent goes on", "1; told; agent not cut off")
+@fault("… while the agent keeps running", "1; reported; agent not cut off")
 def workdir_gone_working(at: Place) -> None:
     agent = "import shutil\nsay('here'); shutil.rmtree(os.getcwd()); work(2); ready()"
     code = at.run(at.agent(agent), "3").ended()
     at.no_bug()
-    at.prove(str(code), True)
-    at.told("the working directory is gone")
-    at.prove("agent not cut off", (at.side / "ready").exists())
+    at.check(str(code), True)
+    at.reported("the working directory is gone")
+    at.check("agent not cut off", (at.side / "ready").exists())
 
 
-@fault("the working directory is moved away", "1; told; journal moved along")
+@fault("the working directory is moved away", "1; reported; journal moved with it")
 def workdir_moved(at: Place) -> None:
     agent = "say('here'); ready(); time.sleep(1); say('<promise>COMPLETE</promise>' if ITERATION == 2 else 'more')"
     running = at.run(at.agent(agent), "3")
@@ -222,25 +224,25 @@ def workdir_moved(at: Place) -> None:
     at.repo.rename(moved)
     code = running.ended()
     at.no_bug()
-    at.prove(str(code), True)
-    at.told("the working directory is gone")
+    at.check(str(code), True)
+    at.reported("the working directory is gone")
     runs = list((moved / ".ralph" / "runs").glob("*/events.jsonl"))
-    at.prove("journal moved along", bool(runs) and b"run_end" in runs[0].read_bytes())
+    at.check("journal moved with it", bool(runs) and b"run_end" in runs[0].read_bytes())
 
 
-@fault("the journal is deleted during the run (git clean)", "2 limit · ok×3; told; nothing lost")
+@fault("the journal is deleted during the run (git clean)", "2 limit · ok×3; reported; nothing lost")
 def journal_deleted(at: Place) -> None:
     agent = "import subprocess\nsay('here'); subprocess.run(['git', 'clean', '-qfdx'], check=True)"
     at.see(at.run(at.agent(agent), "3").ended())
-    at.told("it was restored")
+    at.reported("it was restored")
     runs = list((at.repo / ".ralph" / "runs").glob("*"))
-    at.prove("nothing lost", len(runs) == 1 and len(list(runs[0].glob("iterations/*/stdout.raw"))) == 3)
+    at.check("nothing lost", len(runs) == 1 and len(list(runs[0].glob("iterations/*/stdout.raw"))) == 3)
 
 
-@fault("a verify command fills the disk", "1 · none; told", mounts=True)
+@fault("a verify command fills the disk", "1 · none; reported", mounts=True)
 def verify_fills(at: Place) -> None:
     _small(at.repo, "2m")
     at.make_repository(at.repo)
     check = "head -c 8000000 /dev/zero > filler; seq 1 200000; exit 1"
     at.see(at.run(at.agent("say('<promise>COMPLETE</promise>')"), "3", "--verify", check).ended(), cut=True)
-    at.told("No space left")
+    at.reported("No space left")

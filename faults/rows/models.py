@@ -1,4 +1,4 @@
-"""Every fault of the scripted model, met by real CLIs."""
+"""Every fault of the scripted model, with real CLIs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ROSTER = Path(__file__).parents[2] / "tests" / "realcli" / "roster.py"
 _AGENTS = ("claude", "codex")
-#: What must come of each, with at most two tries of the provider's own faults.
+#: The expected result of each, with at most two attempts when the provider fails.
 _EXPECTED = {
     "error401": "5 needs_person · auth",
     "error429": "5 needs_person · rate_limited",
@@ -41,7 +41,7 @@ def _faulty(name: str) -> bool:
 
 
 def _roster() -> Any:
-    """How the real CLIs are made to ask the scripted model; the tests of real CLIs have it."""
+    """The module that points real CLIs at the scripted model; it belongs to the tests of the real CLIs."""
     spec = importlib.util.spec_from_file_location("roster", _ROSTER)
     assert spec is not None
     assert spec.loader is not None

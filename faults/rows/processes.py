@@ -1,4 +1,4 @@
-"""Agents that do not go away."""
+"""Agents that do not end."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def stopped(at: Place) -> None:
     at.see(at.run(at.agent(agent), "--idle-timeout", "1", "--max-failures", "1").ended())
 
 
-@fault("an agent that forks away (setsid, twice)", "2 limit · ok; told")
+@fault("an agent that forks away (setsid, twice)", "2 limit · ok; reported")
 def forks_away(at: Place) -> None:
     agent = _DEAF + "if background():\n    time.sleep(0.3); work()\nelse:\n    say('bye')"
     at.see(at.run(at.agent(agent), "1").ended())
-    at.told("left processes behind")
+    at.reported("left processes behind")
 
 
 @fault("… and empties its environment", "0 complete · ok")
@@ -54,13 +54,13 @@ def forks_away_killed(at: Place) -> None:
     at.ready()
     running.send(signal.SIGKILL)
     code = running.ended()
-    tree.settle(10)  # its keeper holds the lock until all is gone
+    tree.settle(10)  # its keeper holds the lock until all processes have ended
     at.see(code, torn=True)
 
 
-@fault("an agent that forks without end", "1 failed · timeout_wall", bound=90)
+@fault("an agent that forks endlessly", "1 failed · timeout_wall", bound=90)
 def forks_quickly(at: Place) -> None:
-    # Each generation has a child and is gone: whoever kills what it sees is always one generation late.
+    # Each process forks a child and exits: killing the processes of a listing always comes too late.
     agent = (
         "say('here')\n"
         "for _ in range(3):\n"
@@ -101,21 +101,21 @@ def lingers(at: Place) -> None:
     code = at.start("run", "--ui", "plain", "--agent", "claude").ended()
     took = time.monotonic() - began
     at.see(code)
-    at.prove("in time", took < 10, f"{took:.1f} s")
+    at.check("in time", took < 10, f"{took:.1f} s")
 
 
 def _indent(code: str) -> str:
     return "".join(f"    {line}\n" for line in code.splitlines())
 
 
-@fault("an agent that closes stdout and goes on", "2 limit · ok; until its end")
+@fault("an agent that closes stdout and keeps running", "2 limit · ok; waited for")
 def closes_stdout(at: Place) -> None:
     agent = "say('bye'); os.close(1); os.close(2); time.sleep(1.5); ready()"
     at.see(at.run(at.agent(agent), "1").ended())
-    at.prove("until its end", (at.side / "ready").exists())
+    at.check("waited for", (at.side / "ready").exists())
 
 
-@fault("… for ever", "1 failed · timeout_idle")
+@fault("… forever", "1 failed · timeout_idle")
 def closes_stdout_hangs(at: Place) -> None:
     agent = "say('bye'); os.close(1); os.close(2); time.sleep(300)"
     at.see(at.run(at.agent(agent), "--idle-timeout", "1", "--max-failures", "1").ended())
@@ -127,10 +127,10 @@ def ignores_stdin(at: Place) -> None:
     at.see(at.run(at.agent("os.close(0); say('no need'); time.sleep(0.3)"), "1").ended())
 
 
-@fault("an agent that is not there", "1 failed · ok not_found; told")
+@fault("a missing agent", "1 failed · ok not_found; reported")
 def not_there(at: Place) -> None:
     (at.repo / "ralph.yml").write_text("agent: custom\ncommand: ./agent\nprompt_mode: stdin\n")
     (at.repo / "agent").write_text("#!/bin/sh\nrm agent; echo gone\n")
     (at.repo / "agent").chmod(0o755)
     at.see(at.start("run", "--ui", "plain", "--max-failures", "1").ended())
-    at.told("was not found")
+    at.reported("was not found")

@@ -1,4 +1,4 @@
-"""What a system has too little of: open files, processes, memory; and what is there once only: a directory."""
+"""Scarce resources: open files, processes, memory; and several runs in one directory."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from faults.place import Place
 
 
-@fault("two runs at once", "second: 64; told; 2 limit · ok")
+@fault("two runs at once", "second: 64; reported; 2 limit · ok")
 def two_runs(at: Place) -> None:
     first = at.run(at.agent("say('here'); ready(); time.sleep(2)"), "1")
     at.ready()
     second = at.run("echo second", "1").ended()
-    at.prove(f"second: {second}", True)
-    at.told("a run is already active in this directory")
+    at.check(f"second: {second}", True)
+    at.reported("a run is already active in this directory")
     at.see(first.ended())
 
 
@@ -34,7 +34,7 @@ def many_runs(at: Place) -> None:
     agent = at.agent("say('here'); time.sleep(3)")
     codes = sorted(running.ended() for running in [at.run(agent, "1") for _ in range(8)])
     at.no_bug()
-    at.prove("one ran, the others: 64", codes == [2, *[64] * 7], codes)
+    at.check("one ran, the others: 64", codes == [2, *[64] * 7], codes)
 
 
 @fault("too few open files, from 8 to 40", "a clear end each time")
@@ -46,37 +46,37 @@ def few_files(at: Place) -> None:
         if code not in (1, 2):
             wrong[limit] = code
     at.no_bug()
-    at.prove("a clear end each time", not wrong, wrong)
+    at.check("a clear end each time", not wrong, wrong)
 
 
-@fault("open files run out during the run", "1 failed · ok; told")
+@fault("open files run out during the run", "1 failed · ok; reported")
 def files_run_out(at: Place) -> None:
     running = at.run(at.agent("say('here'); ready(); time.sleep(2)"), "3")
     at.ready()
     used = len(os.listdir(f"/proc/{running.pid}/fd"))
     resource.prlimit(running.pid, resource.RLIMIT_NOFILE, (used - 3, used - 3))
     at.see(running.ended())
-    at.told("Too many open files")
+    at.reported("Too many open files")
 
 
-@fault("no more processes", "clear ends; told")
+@fault("no more processes", "clear ends; reported")
 def no_processes(at: Place) -> None:
-    """A user's limit does not hold for root, a control group's does."""
+    """Uses a control group: root is exempt from a user's limit."""
     agent = at.agent("say('here')")
     codes = []
     with _group() as (limit, members):
-        for most in (1, 2):  # with one more, it is bash that has none, and tries again for 15 s
+        for most in (1, 2):  # with 3 it is bash that cannot fork, and it retries for 15 s
             limit.write_text(f"{most}\n")
             join = lambda: members.write_text("0\n")  # noqa: E731
             codes.append(at.run(agent, "1", "--max-failures", "1", preexec_fn=join).ended())
     at.no_bug()
-    at.prove("clear ends", all(code in (1, 2) for code in codes) and 1 in codes, codes)
-    at.told("Resource temporarily unavailable")
+    at.check("clear ends", all(code in (1, 2) for code in codes) and 1 in codes, codes)
+    at.reported("Resource temporarily unavailable")
 
 
 @contextmanager
 def _group() -> Iterator[tuple[Path, Path]]:
-    """The files by which a group of processes is limited, and joined."""
+    """A control group: the file that limits it and the file that adds a process to it."""
     for place in (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")):
         folder = place / f"ralph-fault-{os.getpid()}"
         try:
@@ -90,20 +90,20 @@ def _group() -> Iterator[tuple[Path, Path]]:
                 return
         finally:
             folder.rmdir()
-    raise NotPossibleError("there is no control group for processes that may be used")
+    raise NotPossibleError("no control group for processes is available")
 
 
 def _limit(what: int, value: int) -> Callable[[], None]:
     return lambda: resource.setrlimit(what, (value, value))
 
 
-@fault("memory runs out (a line of 60 MB, 160 MB of memory)", "1 failed · none; told")
+@fault("memory runs out (a line of 60 MB, 160 MB of memory)", "1 failed · none; reported")
 def no_memory(at: Place) -> None:
     agent = at.agent("for _ in range(60): out(b'\\xff' * 1000000)\nsay('')\nwork()")
     running = at.run(agent, "1", preexec_fn=_limit(resource.RLIMIT_AS, 160_000_000))
     at.see(running.ended())
-    at.lost = None  # its memory ended in the middle of the output
-    at.told("memory")
+    at.lost = None  # it ran out of memory in the middle of the output
+    at.reported("memory")
 
 
 @fault("ralph is stopped for 4 s, with an idle deadline of 3 s", "2 limit · ok")

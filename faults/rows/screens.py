@@ -14,11 +14,11 @@ from faults.case import fault
 if TYPE_CHECKING:
     from faults.place import Place
 
-#: More than any pipe holds.
+#: More than a pipe can hold.
 _TALKS = "for n in range(20000): say(f'line {n} ' + 'x' * 80)\nsay('<promise>COMPLETE</promise>')"
 
 
-@fault("the reader of its stdout goes away (| head -1)", "143 terminated · interrupted; told")
+@fault("the reader of its stdout goes away (| head -1)", "143 terminated · interrupted; reported")
 def reader_gone(at: Place) -> None:
     with subprocess.Popen(["head", "-1"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as head:
         running = at.run(at.agent(_TALKS + "\ntime.sleep(300)"), stdout=head.stdin)
@@ -26,15 +26,15 @@ def reader_gone(at: Place) -> None:
         head.stdin.close()
         code = running.ended()
     at.see(code)
-    at.told("its output cannot be written")
+    at.reported("its output cannot be written")
 
 
-@fault("the reader of its stdout stops reading", "0 complete · ok; not held up")
+@fault("the reader of its stdout stops reading", "0 complete · ok; not blocked")
 def reader_stops(at: Place) -> None:
     _unread(at, "plain")
 
 
-@fault("… of --ui json", "0 complete · ok; not held up", short=False, bound=120)
+@fault("… of --ui json", "0 complete · ok; not blocked", short=False, bound=120)
 def reader_stops_json(at: Place) -> None:
     _unread(at, "json")
 
@@ -45,11 +45,11 @@ def _unread(at: Place, ui: str) -> None:
     os.close(write)
     code = running.ended(60)
     at.see(code)
-    at.prove("not held up", True)
+    at.check("not blocked", True)
     os.close(read)
 
 
-@fault("… and goes on later", "0 complete · ok; gap told; summary shown")
+@fault("… and resumes later", "0 complete · ok; gap reported; summary shown")
 def reader_pauses(at: Place) -> None:
     read, write = os.pipe()
     agent = _TALKS.partition("say('<p")[0] + "ready(); time.sleep(9); say('<promise>COMPLETE</promise>')"
@@ -60,8 +60,8 @@ def reader_pauses(at: Place) -> None:
     with open(read, "rb") as reader:
         shown = reader.read()
     at.see(running.ended())
-    at.prove("gap told", b"were not shown" in shown, shown[-200:])
-    at.prove("summary shown", b"Journal" in shown, shown[-200:])
+    at.check("gap reported", b"were not shown" in shown, shown[-200:])
+    at.check("summary shown", b"Journal" in shown, shown[-200:])
 
 
 @fault("… and Ctrl-C", "130 interrupted · interrupted; in time")
@@ -76,7 +76,7 @@ def reader_stops_interrupted(at: Place) -> None:
     code = running.ended(30)
     took = time.monotonic() - began
     at.see(code)
-    at.prove("in time", took < 10, f"{took:.1f} s")
+    at.check("in time", took < 10, f"{took:.1f} s")
     os.close(read)
 
 
@@ -92,10 +92,10 @@ def slow_reader(at: Place) -> None:
             time.sleep(0.02)
     at.see(running.ended())
     lines = shown.count(b"xxx\n")
-    at.prove("every line", lines == 3000, lines)
+    at.check("every line", lines == 3000, lines)
 
 
-@fault("a terminal that is stopped (Ctrl-S)", "0 complete · ok; not held up")
+@fault("a terminal that is stopped (Ctrl-S)", "0 complete · ok; not blocked")
 def stopped_terminal(at: Place) -> None:
     master, slave = pty.openpty()
     at.env["TERM"] = "xterm"
@@ -104,16 +104,16 @@ def stopped_terminal(at: Place) -> None:
     os.close(slave)
     code = running.ended(60)
     at.see(code)
-    at.prove("not held up", True)
+    at.check("not blocked", True)
     os.close(master)
 
 
-@fault("its stdout is a full device", "143 terminated · none; told")
+@fault("its stdout is a full device", "143 terminated · none; reported")
 def full_device(at: Place) -> None:
     with open("/dev/full", "wb") as full:
         code = at.run(at.agent("work()"), stdout=full).ended()
     at.see(code)
-    at.told("No space left")
+    at.reported("No space left")
 
 
 @fault("stdin is closed", "0 complete · ok")
@@ -138,6 +138,6 @@ def _closed(at: Place, *fds: int) -> None:
 
     agent = at.agent("say('one')\nif ITERATION == 2: say('<promise>COMPLETE</promise>')")
     record = at.see(at.run(agent, preexec_fn=close).ended())
-    at.said = [said.replace("ok×2", "ok") for said in at.said]
+    at.observed = [said.replace("ok×2", "ok") for said in at.observed]
     if record.root is not None and b"\xe2\x94\x81" in (record.root / "events.jsonl").read_bytes():
         at.wrong.append("the screen was written into the journal")

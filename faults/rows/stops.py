@@ -1,4 +1,4 @@
-"""ralph itself is ended."""
+"""ralph itself is stopped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from faults.place import Place
 
 _WORKS = "ready(); work()"
-#: Ends itself when it is asked to, and says a last word.
+#: Prints a last line and exits on SIGTERM.
 _ORDERLY = """
 def last(*_):
     say("last word")
@@ -35,12 +35,12 @@ def sigkill(at: Place) -> None:
     code = running.ended()
     tree.settle(10)
     at.see(code, torn=True)
-    at.prove("agent ended", not _alive(agent))
+    at.check("agent ended", not _alive(agent))
     (at.side / "ready").unlink()
     for file in at.side.glob("*.std*"):
         file.unlink()
     again = at.run(at.agent("say('<promise>COMPLETE</promise>')")).ended()
-    at.prove("next run starts", again == 0, again)
+    at.check("next run starts", again == 0, again)
 
 
 @fault("SIGKILL of ralph in a flood", "-9 no end · none")
@@ -50,21 +50,21 @@ def sigkill_flood(at: Place) -> None:
     time.sleep(0.7)
     running.send(signal.SIGKILL)
     code = running.ended()
-    tree.settle(10)  # what stands in the pipe is written to the journal even now
+    tree.settle(10)  # the keeper still writes what is in the pipe to the journal
     at.see(code, torn=True)
 
 
-@fault("SIGTERM of ralph", "143 terminated · interrupted; last word kept")
+@fault("SIGTERM of ralph", "143 terminated · interrupted; last output kept")
 def sigterm(at: Place) -> None:
     _stopped(at, signal.SIGTERM)
 
 
-@fault("SIGINT of ralph", "130 interrupted · interrupted; last word kept")
+@fault("SIGINT of ralph", "130 interrupted · interrupted; last output kept")
 def sigint(at: Place) -> None:
     _stopped(at, signal.SIGINT)
 
 
-@fault("SIGHUP of ralph", "143 terminated · interrupted; last word kept")
+@fault("SIGHUP of ralph", "143 terminated · interrupted; last output kept")
 def sighup(at: Place) -> None:
     _stopped(at, signal.SIGHUP)
 
@@ -76,7 +76,7 @@ def _stopped(at: Place, number: signal.Signals) -> None:
     running.send(number)
     record = at.see(running.ended())
     raw = record.raw(1, "stdout")
-    at.prove("last word kept", raw is not None and raw.read_bytes().endswith(b"last word\n"))
+    at.check("last output kept", raw is not None and raw.read_bytes().endswith(b"last word\n"))
 
 
 @fault("two SIGINT, the agent ignores TERM", "130 interrupted · interrupted; at once")
@@ -90,7 +90,7 @@ def double_sigint(at: Place) -> None:
     code = running.ended()
     took = time.monotonic() - began
     at.see(code)
-    at.prove("at once", took < 5, f"{took:.1f} s")
+    at.check("at once", took < 5, f"{took:.1f} s")
 
 
 @fault("SIGINT between two iterations", "130 interrupted · ok; at once")
@@ -103,7 +103,7 @@ def sigint_between(at: Place) -> None:
     code = running.ended()
     took = time.monotonic() - began
     at.see(code)
-    at.prove("at once", took < 3, f"{took:.1f} s")
+    at.check("at once", took < 3, f"{took:.1f} s")
 
 
 @fault("SIGINT in a wait for a limit", "130 interrupted · rate_limited; at once")
@@ -121,7 +121,7 @@ def sigint_wait(at: Place) -> None:
     code = running.ended()
     took = time.monotonic() - began
     at.see(code)
-    at.prove("at once", took < 3, f"{took:.1f} s")
+    at.check("at once", took < 3, f"{took:.1f} s")
 
 
 @fault("SIGKILL of ralph's keeper process", "2 limit · crashed ok")
@@ -130,7 +130,7 @@ def keeper_killed(at: Place) -> None:
     at.see(at.run(at.agent(agent), "2").ended())
 
 
-@fault("Ctrl-C typed on its terminal", "130 interrupted · interrupted; last word kept")
+@fault("Ctrl-C typed on its terminal", "130 interrupted · interrupted; last output kept")
 def typed(at: Place) -> None:
     master, slave = pty.openpty()
     command = at.agent(_ORDERLY)
@@ -145,11 +145,11 @@ def typed(at: Place) -> None:
         time.sleep(0.02)
     record = at.see(running.ended(1))
     raw = record.raw(1, "stdout")
-    at.prove("last word kept", raw is not None and raw.read_bytes().endswith(b"last word\n"))
+    at.check("last output kept", raw is not None and raw.read_bytes().endswith(b"last word\n"))
     os.close(master)
 
 
-@fault("its terminal goes away", "143 terminated · interrupted; last word kept")
+@fault("its terminal goes away", "143 terminated · interrupted; last output kept")
 def terminal_gone(at: Place) -> None:
     master, slave = pty.openpty()
     command = at.agent(_ORDERLY)
@@ -163,11 +163,11 @@ def terminal_gone(at: Place) -> None:
     os.close(master)
     record = at.see(running.ended())
     raw = record.raw(1, "stdout")
-    at.prove("last word kept", raw is not None and raw.read_bytes().endswith(b"last word\n"))
+    at.check("last output kept", raw is not None and raw.read_bytes().endswith(b"last word\n"))
 
 
 def _terminal(slave: int) -> dict[str, Any]:
-    """A session whose terminal this is, as a shell's is."""
+    """Makes this the controlling terminal of a new session, as for a shell."""
     import fcntl
     import termios
 

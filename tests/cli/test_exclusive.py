@@ -27,7 +27,7 @@ def test_two_go_on_side_by_side_and_each_is_told_by_itself(ralph: Ralph, start: 
     second.says("started")
     listed = ralph("runs").stdout.splitlines()
     assert [line.split()[:2] for line in listed] == [[first.run_id, "running"], [second.run_id, "running"]]
-    assert "going on" in ralph("show", first.run_id).stderr
+    assert "still running" in ralph("show", first.run_id).stderr
     first.kill()
     assert [line.split()[1] for line in ralph("runs").stdout.splitlines()] == ["died", "running"]
     assert "cut short" in ralph("tail", "-f", first.run_id, timeout=20).stderr

@@ -469,7 +469,7 @@ def test_agents_shows_the_projects_driver_and_names_the_others(project: Project,
 # -- the example
 
 
-@pytest.mark.skipif(shutil.which("jq") is None, reason="the example's own filter needs jq")
+@pytest.mark.needs("jq")
 def test_the_example_runs_to_its_end(tmp_path: Path, ralph: Ralph) -> None:
     copy = tmp_path / "example"
     shutil.copytree(ROOT / "examples" / "driver", copy)

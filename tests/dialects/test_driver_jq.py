@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 JQ = shutil.which("jq")
-pytestmark = pytest.mark.skipif(JQ is None, reason="jq is not installed")
+pytestmark = pytest.mark.needs("jq")
 
 
 @pytest.fixture

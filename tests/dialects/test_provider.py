@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from standin_jq import put_jq
 
 from processes import eventually, nothing_left_behind
 
@@ -207,19 +208,36 @@ def test_marks_of_a_session_around_us_and_the_key_are_kept_from_it(repo: Path, r
     assert "ANTHROPIC_API_KEY=key" in (repo / "env").read_text()
 
 
-def test_the_sample_wrappers_run_as_they_stand(repo: Path, ralph: Ralph) -> None:
+#: The samples use jq; a machine without it tests them with a stand-in.
+BOTH_JQS = pytest.mark.parametrize("jq", [pytest.param("real", marks=pytest.mark.needs("jq")), "stand-in"])
+
+
+def with_programs(folder: Path, jq: str) -> dict[str, str]:
+    """The environment in which a sample finds the fakes of a folder, and a jq."""
+    if jq == "stand-in":
+        put_jq(folder)
+    return {"PATH": f"{folder}:{os.environ['PATH']}", "OPENROUTER_API_KEY": "none"}
+
+
+#: Answers the last argument, a chat request, with what was asked.
+CURL = f"""exec {sys.executable} -IS -c '
+import json, sys
+asked = json.loads(sys.argv[-1])["messages"][0]["content"]
+print(json.dumps({{"choices": [{{"message": {{"content": f"I did: {{asked}}\\nas asked\\n{DONE}"}}}}]}}))
+' "$@"
+"""
+
+
+@BOTH_JQS
+def test_the_sample_wrappers_run_unchanged(repo: Path, ralph: Ralph, jq: str) -> None:
     """minimal, gemini, ollama and OpenRouter's, with what they call replaced by fakes."""
     words = f'printf "I did: %s\\nas asked\\n{DONE}\\n" "$PROMPT_SEEN"'
     program(repo / "bin" / "your-tool", f'PROMPT_SEEN="$2"; [ "$1" = --prompt ] && {words}')
     program(repo / "bin" / "gemini", f'PROMPT_SEEN="$2"; [ "$1" = -p ] && {words}')
     program(repo / "bin" / "ollama", f'PROMPT_SEEN="$3"; [ "$1 $2" = "run llama3" ] && {words}')
-    program(
-        repo / "bin" / "curl",
-        'for last; do :; done; jq -c "{choices:[{message:{content:(\\"I did: \\"+.messages[0].content'
-        f'+\\"\\nas asked\\n{DONE}\\")}}}}]}}" <<<"$last"',
-    )
+    program(repo / "bin" / "curl", CURL)
     (repo / "PROMPT.md").write_text("say \"this\" and 'that'")
-    environment = {"PATH": f"{repo / 'bin'}:{os.environ['PATH']}", "OPENROUTER_API_KEY": "none"}
+    environment = with_programs(repo / "bin", jq)
     for sample in ("minimal", "gemini", "ollama", "openrouter"):
         config(repo, wrapper="")
         shutil.copy(SAMPLES / f"{sample}.sh", repo / "scripts" / "wrapper.sh")
@@ -228,11 +246,12 @@ def test_the_sample_wrappers_run_as_they_stand(repo: Path, ralph: Ralph) -> None
         assert "I did: say \"this\" and 'that'" in done.stdout, sample
 
 
-def test_a_sample_wrapper_that_hides_an_error_is_not_a_success(repo: Path, ralph: Ralph) -> None:
+@BOTH_JQS
+def test_a_sample_wrapper_that_hides_an_error_is_not_a_success(repo: Path, ralph: Ralph, jq: str) -> None:
     config(repo, wrapper="")
     shutil.copy(SAMPLES / "openrouter.sh", repo / "scripts" / "wrapper.sh")
     program(repo / "bin" / "curl", 'echo \'{"error":{"message":"no credit"}}\'')
-    done = ralph("run", "1", env={"PATH": f"{repo / 'bin'}:{os.environ['PATH']}", "OPENROUTER_API_KEY": "none"})
+    done = ralph("run", "1", env=with_programs(repo / "bin", jq))
     assert done.returncode != 0
     assert first_end(repo)["outcome"] == "empty"
 

@@ -10,26 +10,32 @@ from pathlib import Path
 
 import pytest
 from agent_scripts import DONE, REPLAN, events, iteration, metas, outcomes, says, texts, write
+from standin_jq import put_jq
 
 Ralph = Callable[..., subprocess.CompletedProcess[str]]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "agent-script"
 
 
-def needs_jq() -> None:
-    if shutil.which("jq") is None:
-        message = "jq is missing: the sample of the convention reads its agent's JSON with it"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
+#: The sample uses jq; a machine without it tests it with a stand-in.
+BOTH_JQS = pytest.mark.parametrize("jq", [pytest.param("real", marks=pytest.mark.needs("jq")), "stand-in"])
+
+
+@pytest.fixture
+def example(tmp_path: Path, jq: str) -> Path:
+    """A copy of the example; its `bin` has a jq if there is to be a stand-in."""
+    root = tmp_path / "example"
+    shutil.copytree(EXAMPLE, root)
+    if jq == "stand-in":
+        put_jq(root / "bin")
+    return root
 
 
 # -- the convention's own sample
 
 
-def test_the_sample_script_runs_as_it_stands(ralph: Ralph, tmp_path: Path) -> None:
-    needs_jq()
-    root = tmp_path / "example"
-    shutil.copytree(EXAMPLE, root)
+@BOTH_JQS
+def test_the_sample_script_runs_unchanged(ralph: Ralph, example: Path) -> None:
+    root = example
     result = ralph("run", cwd=root, env={"PATH": f"{root / 'bin'}:{os.environ['PATH']}"})
     assert result.returncode == 0, result
     assert "script convention" in result.stdout
@@ -45,10 +51,9 @@ def test_the_sample_script_runs_as_it_stands(ralph: Ralph, tmp_path: Path) -> No
     assert "Leave $PATH and $HOME alone." in prompt
 
 
-def test_its_own_filter_shows_the_same_run_where_the_transcript_is_not_known(ralph: Ralph, tmp_path: Path) -> None:
-    needs_jq()
-    root = tmp_path / "example"
-    shutil.copytree(EXAMPLE, root)
+@BOTH_JQS
+def test_its_own_filter_shows_the_same_run_where_the_transcript_is_not_known(ralph: Ralph, example: Path) -> None:
+    root = example
     (root / "bin" / "amp").rename(root / "bin" / "drill")
     script = (root / "agents" / "amp.sh").read_text().replace('AGENT_CLI="amp"', 'AGENT_CLI="drill"')
     (root / "agents" / "drill.sh").write_text(script.replace("amp usage", "drill usage"))

@@ -1,1 +1,1 @@
-"""What shows only over many runs: kills at any moment, whole nights. For tests, `make kills` and `make night`."""
+"""What only shows over many runs: kills at any moment, whole nights. Used by tests, `make kills` and `make night`."""

@@ -1,4 +1,4 @@
-"""A night's audit: the agent's own account against the run's journal."""
+"""Compares the agent's own records of a night with the journal of the run."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Sum(NamedTuple):
     cost: float = 0.0
 
     def plus(self, usage: dict[str, Any] | None) -> Sum:
-        told = usage or {}
+        given = usage or {}
         return Sum(
-            self.prompt + (told.get("prompt_tokens") or 0),
-            self.completion + (told.get("completion_tokens") or 0),
-            self.cost + (told.get("cost_usd") or 0.0),
+            self.prompt + (given.get("prompt_tokens") or 0),
+            self.completion + (given.get("completion_tokens") or 0),
+            self.cost + (given.get("cost_usd") or 0.0),
         )
 
     @property
@@ -31,10 +31,10 @@ class Sum(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One iteration by the agent's account."""
+    """One iteration as the agent recorded it."""
 
     printed: bytes
-    #: how much of it was certainly out of its hands
+    #: how many of these bytes the agent had certainly written
     sent: int
     usages: list[dict[str, Any]]
     starts: int
@@ -55,7 +55,7 @@ def entries(ledger: Path) -> dict[int, Entry]:
 
 
 def spent(raw: bytes) -> list[dict[str, Any]]:
-    """The usage in what reached ralph: whole lines alone."""
+    """The usage that reached ralph, from complete lines only."""
     found = []
     for line in raw.split(b"\n")[:-1]:
         event = json.loads(line.decode().removeprefix(SENTINEL))
@@ -65,7 +65,7 @@ def spent(raw: bytes) -> list[dict[str, Any]]:
 
 
 def total(journal: Journal) -> Sum:
-    """What the run should have come to: all that reached it, in whichever iteration."""
+    """What the run must have counted: all usage that reached it."""
     result = Sum()
     for number in journal.iterations():
         for usage in spent(journal.raw(number)):
@@ -74,9 +74,9 @@ def total(journal: Journal) -> Sum:
 
 
 def audit(run: Path, ledger: Path, orphaned: frozenset[int] = frozenset()) -> list[str]:
-    """Everything in which the two do not agree, or the journal not with itself.
+    """All contradictions between the two, and within the journal.
 
-    Of iterations that are `orphaned`, ralph and its keeper were killed in one moment: what was in the pipe is gone.
+    In the `orphaned` iterations ralph and its keeper were killed together, so that what was in the pipe is lost.
     """
     journal = Journal(run)
     known = entries(ledger)
@@ -86,11 +86,11 @@ def audit(run: Path, ledger: Path, orphaned: frozenset[int] = frozenset()) -> li
     if journal.torn:
         complaints.append(f"events.jsonl ends in the middle of a line: {journal.torn[:80]!r}")
     if numbers != list(range(1, len(numbers) + 1)):
-        complaints.append(f"iterations are missing: there are {numbers}")
+        complaints.append(f"iterations are missing: found {numbers}")
     for kind in ("iteration_start", "iteration_end"):
         said = [meta["n"] for meta in journal.metas(kind)]
         if said != numbers:
-            complaints.append(f"{kind} is not once there for each iteration: {_difference(said, numbers)}")
+            complaints.append(f"not one {kind} for each iteration: {_difference(said, numbers)}")
     for meta in ends:
         complaints += [f"iteration {meta['n']}: {what}" for what in _iteration(journal, meta, known.get(meta["n"]))]
         if (entry := known.get(meta["n"])) and meta["n"] not in orphaned:
@@ -106,7 +106,7 @@ def _difference(said: list[int], numbers: list[int]) -> str:
 
 
 def is_cut(end: dict[str, Any]) -> bool:
-    """Whether the agent was ended by what was done to ralph."""
+    """Whether the agent was ended because ralph was."""
     return end["outcome"] == "interrupted" or "ralph died" in end["why"] or "keeper" in end["why"]
 
 
@@ -114,7 +114,7 @@ def _iteration(journal: Journal, end: dict[str, Any], entry: Entry | None) -> li
     raw = journal.raw(end["n"])
     cut = is_cut(end)
     if entry is None:
-        return [] if cut and not raw else [f"the agent knows nothing of it, but it is said to be {end['outcome']}"]
+        return [] if cut and not raw else [f"the agent has no record of it, but its outcome is {end['outcome']}"]
     complaints = []
     if entry.starts != 1:
         complaints.append(f"the agent was started {entry.starts} times")
@@ -124,16 +124,16 @@ def _iteration(journal: Journal, end: dict[str, Any], entry: Entry | None) -> li
         complaints.append(f"{len(entry.printed) - len(raw)} of {len(entry.printed)} bytes are missing")
     reached = spent(raw)
     if reached != entry.usages[: len(reached)] or (not cut and len(reached) != len(entry.usages)):
-        complaints.append(f"usage {reached} reached the journal, the agent told {entry.usages}")
-    told = Sum()
+        complaints.append(f"usage {reached} reached the journal, the agent reported {entry.usages}")
+    reported = Sum()
     for usage in reached:
-        told = told.plus(usage)
-    if told != Sum().plus(end.get("usage")):
-        complaints.append(f"it used {told}, the journal says {Sum().plus(end.get('usage'))}")
+        reported = reported.plus(usage)
+    if reported != Sum().plus(end.get("usage")):
+        complaints.append(f"it used {reported}, the journal says {Sum().plus(end.get('usage'))}")
     printed = [json.loads(line.removeprefix(SENTINEL)) for line in raw.decode("utf-8", "ignore").split("\n")[:-1]]
     events = journal.of(end["n"])
     if cut:
-        events = events[: len(printed)]  # half a line at the end is something of its own
+        events = events[: len(printed)]  # an incomplete last line becomes an event of its own
         printed = printed[: len(events)]
     if events != printed:
         complaints.append(f"{len(printed)} events were printed, {len(events)} are in the journal, and they differ")
@@ -153,7 +153,7 @@ def _sums(journal: Journal, ends: list[dict[str, Any]]) -> list[str]:
         complaints.append(f"the iterations used {running}, what reached the run is {wanted}")
     run_ends = journal.metas("run_end")
     if not run_ends:
-        return [*complaints, "there is no summary"]
+        return [*complaints, "the run has no summary"]
     if (said := Sum().plus(run_ends[-1]["usage"])) != wanted:
         complaints.append(f"the summary says {said}, what reached the run is {wanted}")
     if run_ends[-1]["iterations"] != len(journal.iterations()):
@@ -162,21 +162,22 @@ def _sums(journal: Journal, ends: list[dict[str, Any]]) -> list[str]:
 
 
 def statement(run: Path, ledger: Path) -> list[str]:
-    """For people: both accounts in a few lines."""
+    """Both records in a few lines, for people to read."""
     journal = Journal(run)
     known = entries(ledger)
-    told = Sum()
+    reported = Sum()
     for entry in known.values():
         for usage in entry.usages:
-            told = told.plus(usage)
+            reported = reported.plus(usage)
     said = Sum().plus((journal.metas("run_end") or [{}])[-1].get("usage"))
     ends = journal.metas("iteration_end")
     uncounted = sum(meta.get("counted") is False for meta in ends)
     cut = [meta for meta in ends if is_cut(meta)]
     within = sum("usage" in meta for meta in cut)
     return [
-        f"the agent told {told.tokens:,} tokens and ${told.cost:.6f}; {told.tokens - said.tokens:,} never arrived",
+        f"the agent reported {reported.tokens:,} tokens and ${reported.cost:.6f}",
+        f"{reported.tokens - said.tokens:,} of these tokens never reached ralph",
         f"the run's summary: {said.tokens:,} tokens and ${said.cost:.6f}, {uncounted} of {len(ends)} not counted",
-        f"{len(cut)} iterations were cut short, {within} of them after they had told a usage",
+        f"{len(cut)} iterations were cut short, {within} of them after they had reported usage",
         f"{len(journal.events):,} events, {sum(len(journal.raw(n)) for n in journal.iterations()):,} raw bytes",
     ]

@@ -1,7 +1,7 @@
-"""A chatty agent whose every byte is known beforehand: `chatter.py SEED LAST`, the iteration is in its environment.
+"""A chatty agent with predictable output: `chatter.py SEED LAST`; the iteration comes from its environment.
 
-What it prints is a pure function of both numbers, so that whoever reads the journal knows what must be in it. It runs
-with the standard library alone.
+What it prints is a pure function of the seed and the iteration, so that each byte of the journal can be checked. It
+needs only the standard library.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WORDS = ("read", "the", "parser,", "naïve", "“quotes”", "→", "whole\u202
 
 
 def lines(seed: int, iteration: int, last: int) -> list[dict[str, Any]]:
-    """What it prints on stdout, event by event: words, tools, topics, usage, lines of many kilobytes."""
+    """The events that it prints on stdout: text, tools, topics, usage, lines of many kilobytes."""
     rng = random.Random(f"{seed}/{iteration}")
     found: list[dict[str, Any]] = [_text("AI", f"iteration {iteration} begins")]
     for number in range(rng.randint(3, 6)):
@@ -39,7 +39,7 @@ def lines(seed: int, iteration: int, last: int) -> list[dict[str, Any]]:
 
 
 def errors(seed: int, iteration: int) -> list[str]:
-    """What it prints on stderr."""
+    """The lines that it prints on stderr."""
     rng = random.Random(f"{seed}/{iteration}/stderr")
     return [f"note {number}: {_words(rng, 8)}" for number in range(rng.randint(1, 3))]
 
@@ -60,10 +60,10 @@ def main() -> None:
     seed, last = int(sys.argv[1]), int(sys.argv[2])
     iteration = int(os.environ["RALPH_ITERATION"])
     out = b"".join(encode(event) for event in lines(seed, iteration, last))
-    # Something of its own runs beside it, and ends by itself: who kills both ralph and its keeper leaves it no parent.
+    # A child that ends by itself: if ralph and its keeper are both killed, nobody else would end it.
     helper = subprocess.Popen(["sleep", "0.3"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     os.write(2, "".join(line + "\n" for line in errors(seed, iteration)).encode())
-    rng = random.Random()  # in other pieces each time: where a line is cut must not matter
+    rng = random.Random()  # different pieces each time: where a line is split must not matter
     while out:
         size = rng.choice((1, 700, 5000, 30000))
         os.write(1, out[:size])

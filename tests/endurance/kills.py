@@ -1,4 +1,4 @@
-"""Kills ralph at random moments of its life and reads back what it left: `python -m endurance.kills --count 300`."""
+"""Kills ralph at random moments and checks the journals: `python -m endurance.kills --count 300`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _AGENT = Path(chatter.__file__)
 
 
 class Target(StrEnum):
-    """Who is killed with SIGKILL."""
+    """What gets SIGKILL."""
 
     RALPH = "ralph"
     BOTH = "ralph and its keeper"
@@ -39,7 +39,7 @@ class Killed(NamedTuple):
     target: Target
     #: seconds after the start
     at: float
-    #: how far the run had come: the last event of ralph's own, or what there was without any
+    #: how far the run got: the last event that ralph itself wrote, or which files there were
     reached: str
     torn: bool
     complaints: list[str]
@@ -49,12 +49,12 @@ class Killed(NamedTuple):
 
 
 class Place:
-    """A repository in which one run after another is killed."""
+    """A repository in which many runs are killed, one after the other."""
 
     def __init__(self, root: Path, seed: int) -> None:
         self.root = root
         self.seed = seed
-        #: how many seconds a run takes, as far as is known
+        #: how many seconds a run takes, estimated
         self.life = 0.0
         self.mark = uuid4().hex
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("RALPH_", "GIT_", "XDG_"))}
@@ -82,7 +82,7 @@ class Place:
         )
 
     def whole_run(self) -> None:
-        """A run that nobody kills: it must end well."""
+        """A run that is not killed: it must complete."""
         before = time.monotonic()
         process = self.start()
         _, errors = process.communicate(timeout=_LIMIT)
@@ -100,7 +100,7 @@ class Place:
             self.life = time.monotonic() - began
         except subprocess.TimeoutExpired:
             self._kill(process, target)
-            self.life *= 1.02  # how long it would have lived nobody knows; the machine may be slower by now
+            self.life *= 1.02  # its real duration is unknown; the machine may be slower now
         _, errors = process.communicate(timeout=_LIMIT)
         complaints = []
         if process.returncode not in (0, *([-signal.SIGKILL] if target is not Target.KEEPER else [])):
@@ -151,7 +151,7 @@ class Place:
 
 
 def keepers(pid: int) -> list[int]:
-    """Of all that a ralph has started directly, which is the keeper and now and then a git."""
+    """The keepers among the direct children of a ralph process; the others are git."""
     try:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         return [int(c) for c in children if b"keeper.py" in Path(f"/proc/{c}/cmdline").read_bytes()]
@@ -160,10 +160,10 @@ def keepers(pid: int) -> list[int]:
 
 
 def kill_many(root: Path, count: int, seed: int, workers: int = 2) -> list[Killed]:
-    """Kills spread over the whole life of a run, from before its first file to after its last."""
+    """Spreads the kills over the whole duration of a run, from before its first file to after its last."""
     rng = random.Random(seed)
     targets = [list(Target)[number % len(Target)] for number in range(count)]
-    # In shares of a life. Until it has found out what to run, which takes about a fifth, there is little to break.
+    # As fractions of the duration. Nothing is written in the first fifth, so few kills belong there.
     early = max(1, count // 10)
     moments = [0.2 * (number + rng.random()) / early for number in range(early)]
     moments += [0.2 + 0.9 * (number + rng.random()) / (count - early) for number in range(count - early)]
@@ -174,7 +174,7 @@ def kill_many(root: Path, count: int, seed: int, workers: int = 2) -> list[Kille
         place = Place(root / f"place{worker}", seed + worker)
         place.whole_run()
         killed = [place.kill(target, moment * place.life) for target, moment in plan[worker::workers]]
-        place.whole_run()  # whatever was left behind, the next run starts and ends well
+        place.whole_run()  # whatever the kills left behind, the next run must complete
         return killed
 
     with ThreadPoolExecutor(workers) as pool:
@@ -194,10 +194,10 @@ def main() -> int:
     print(f"{len(killed)} kills in {time.monotonic() - began:.0f} s, seed {options.seed}")
     for target, count in Counter(one.target for one in killed).items():
         print(f"  {count:4} × {target}")
-    print("how far the run had come:")
+    print("how far the runs got:")
     for reached, count in Counter(one.reached for one in killed).most_common():
         print(f"  {count:4} × {reached}")
-    print(f"torn last lines: {sum(one.torn for one in killed)}; journals that are not whole: {len(bad)}")
+    print(f"incomplete last lines: {sum(one.torn for one in killed)}; damaged journals: {len(bad)}")
     for one in bad:
         print(f"  {one}")
     return 1 if bad else 0

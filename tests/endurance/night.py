@@ -1,6 +1,6 @@
-"""A night in fast motion: a run of hundreds of iterations that is killed again and again and gone on with each time.
+"""Simulates a night: a run of hundreds of iterations that is interrupted again and again, and resumed each time.
 
-`python -m endurance.night --iterations 300 --kills 40`; after it come two short runs that reach their ceiling.
+`python -m endurance.night --iterations 300 --kills 40`. Two short runs that reach their budget follow.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from endurance.readback import Journal
 from processes import MARK, eventually, marked
 
 _LIMIT = 120.0
-#: What a Ctrl-C does to an interpreter that has not come to its first line: nobody's code can change that.
+#: What a Ctrl-C does to an interpreter that is still starting: no code of ours runs yet.
 _PYTHON = "Fatal Python error: init_import_site"
 _FAST = "retry_delay: 0.2\nretry_delay_max: 1\ngrace: 2\n"
 
 
-class Blow(StrEnum):
-    """What happens to ralph."""
+class Interruption(StrEnum):
+    """How ralph is interrupted."""
 
     KILL = "SIGKILL"
     TERM = "SIGTERM"
@@ -43,29 +43,29 @@ class Blow(StrEnum):
     KEEPER = "SIGKILL of the keeper alone"
 
 
-#: The exit codes that are right; the negative ones are for a process that had not yet come to its first line.
+#: The correct exit codes; the negative ones are those of an interpreter that is still starting.
 _CODES = {
-    Blow.KILL: (-9,),
-    Blow.BOTH: (-9,),
-    Blow.TERM: (143, -15),
-    Blow.INT: (130, -2),
-    Blow.TWICE: (130, -2),
-    Blow.KEEPER: (),
+    Interruption.KILL: (-9,),
+    Interruption.BOTH: (-9,),
+    Interruption.TERM: (143, -15),
+    Interruption.INT: (130, -2),
+    Interruption.TWICE: (130, -2),
+    Interruption.KEEPER: (),
 }
 
 
 class Night(NamedTuple):
-    """What became of it."""
+    """The result of a night."""
 
     code: int
     run: Path
-    blows: list[tuple[Blow, int]]
+    interruptions: list[tuple[Interruption, int]]
     seconds: float
     complaints: list[str]
 
 
-class Bed:
-    """A repository, a ledger beside it, and one run that is started once and then only gone on with."""
+class Workspace:
+    """A repository, a ledger next to it, and one run that is started once and then resumed."""
 
     def __init__(self, root: Path, seed: int, last: int) -> None:
         self.seed, self.last = seed, last
@@ -86,7 +86,7 @@ class Bed:
             subprocess.run(["git", *command], cwd=self.repo, env=self.env, check=True)
 
     def reached(self, iteration: int, what: str) -> bool:
-        """Whether the agent of an iteration has come so far: its "begin", a "usage", its "end"."""
+        """Whether the agent of an iteration has reached its "begin", a "usage" or its "end"."""
         path = self.ledger / "rows.jsonl"
         rows = path.read_bytes().splitlines() if path.exists() else []
         return any(row["what"] == what and row["n"] == iteration for row in map(json.loads, rows[-8:]))
@@ -99,7 +99,7 @@ class Bed:
         agent = [sys.executable, "-ISB", worker.__file__, str(self.ledger), str(self.seed), str(self.last)]
         return self._ralph("--agent-cmd", shlex.join(agent), "--transcript", "rtf1", "--verify", "true", *flags)
 
-    def go_on(self, *flags: str) -> subprocess.Popen[bytes]:
+    def resume(self, *flags: str) -> subprocess.Popen[bytes]:
         return self._ralph("--resume", *flags)
 
     def _ralph(self, *arguments: str) -> subprocess.Popen[bytes]:
@@ -115,38 +115,38 @@ class Bed:
             )
 
     def begun(self) -> bool:
-        """Whether there is anything to go on with."""
+        """Whether there is a run to resume."""
         runs = self.repo / ".ralph" / "runs"
         return runs.is_dir() and any(b"run_start" in p.read_bytes() for p in runs.glob("*/events.jsonl"))
 
-    def strike(self, process: subprocess.Popen[bytes], blow: Blow) -> int:
-        """Hits ralph and waits for its end; gives its exit code."""
+    def interrupt(self, process: subprocess.Popen[bytes], interruption: Interruption) -> int:
+        """Interrupts ralph and waits for it to end; its exit code."""
         pids = keepers(process.pid)
-        match blow:
-            case Blow.KILL:
+        match interruption:
+            case Interruption.KILL:
                 hits = [(process.pid, signal.SIGKILL)]
-            case Blow.BOTH:
+            case Interruption.BOTH:
                 hits = [(pid, signal.SIGKILL) for pid in (*pids, process.pid)]
-            case Blow.KEEPER:
+            case Interruption.KEEPER:
                 hits = [(pid, signal.SIGKILL) for pid in pids]
-            case Blow.TERM:
+            case Interruption.TERM:
                 hits = [(process.pid, signal.SIGTERM)]
-            case Blow.INT:
+            case Interruption.INT:
                 hits = [(process.pid, signal.SIGINT)]
-            case Blow.TWICE:
+            case Interruption.TWICE:
                 hits = [(process.pid, signal.SIGINT)] * 2
         for pid, number in hits:
             try:
                 os.kill(pid, number)
             except ProcessLookupError:
                 pass  # it has just ended
-        if blow is Blow.KEEPER:
-            return 0  # ralph goes on
+        if interruption is Interruption.KEEPER:
+            return 0  # ralph keeps running
         code = process.wait(_LIMIT)
-        starting = blow in (Blow.INT, Blow.TWICE) and code == 1 and _PYTHON in self.screen()
-        if code not in (0, *_CODES[blow]) and not starting:
-            self.complaints.append(f"after {blow} ralph ended with {code}:\n{self.screen()}")
-        self.check_processes(f"after {blow}")
+        starting = interruption in (Interruption.INT, Interruption.TWICE) and code == 1 and _PYTHON in self.screen()
+        if code not in (0, *_CODES[interruption]) and not starting:
+            self.complaints.append(f"after {interruption} ralph ended with {code}:\n{self.screen()}")
+        self.check_processes(f"after {interruption}")
         return code
 
     def check_processes(self, when: str) -> None:
@@ -160,69 +160,71 @@ class Bed:
         return (self.repo.parent / "screen").read_text(errors="replace")[-2000:]
 
 
-def spend(root: Path, seed: int, iterations: int, kills: int) -> Night:
-    """One whole night; what is wrong with it is in `complaints`."""
+def run_night(root: Path, seed: int, iterations: int, kills: int) -> Night:
+    """Runs a whole night; `complaints` lists what is wrong."""
     rng = random.Random(seed)
-    bed = Bed(root, seed, iterations)
+    space = Workspace(root, seed, iterations)
     plan = [usage for n in range(1, iterations + 3) for usage in worker.usages(seed, n, iterations)]
     tokens = sum(u["prompt_tokens"] + u["completion_tokens"] for u in plan)
     cost = sum(u["cost_usd"] for u in plan)
     limits = [str(iterations), "--max-tokens", str(tokens), "--max-cost", str(cost)]
     began = time.monotonic()
-    blows: list[tuple[Blow, int]] = []
-    process = bed.start(*limits)
-    if not eventually(bed.begun):
-        return Night(-1, bed.repo, [], 0.0, [f"the run never began:\n{bed.screen()}"])
-    # The kills are spread over the iterations, each a moment after one of them has begun, or in the middle of a start.
+    interruptions: list[tuple[Interruption, int]] = []
+    process = space.start(*limits)
+    if not eventually(space.begun):
+        return Night(-1, space.repo, [], 0.0, [f"the run never began:\n{space.screen()}"])
+    # The interruptions are spread over the iterations: each comes shortly after an iteration or a resume has started.
     marks = sorted(rng.sample(range(1, iterations), kills))
     while marks and process.poll() is None:
-        n = _newest(bed.run)
+        n = _newest(space.run)
         if n < marks[0]:
             time.sleep(0.01)
             continue
         marks = [mark for mark in marks[1:] if mark > n]
-        # When its folder is there, when its agent speaks, when it has told a usage, when it is through, or just later.
+        # When the folder exists, when the agent starts, when it has reported usage, when it has finished, or later.
         moment = rng.choice(("", "begin", "usage", "usage", "end"))
-        eventually(lambda: not moment or bed.reached(n, moment) or process.poll() is not None, 1)  # noqa: B023
+        eventually(lambda: not moment or space.reached(n, moment) or process.poll() is not None, 1)  # noqa: B023
         time.sleep(rng.choice((0.0, 0.005, 0.02, 0.3)) * rng.random())
-        blow = rng.choices(list(Blow), (4, 2, 2, 1, 1, 1))[0]
-        if blow is Blow.BOTH and _forks(bed, n):
-            blow = Blow.KILL  # what forked away would have nobody left who knows of it
+        interruption = rng.choices(list(Interruption), (4, 2, 2, 1, 1, 1))[0]
+        if interruption is Interruption.BOTH and _forks(space, n):
+            interruption = Interruption.KILL  # nobody would be left to end what forked away
         if process.poll() is not None:
             break
-        blows.append((blow, n))
-        if blow is Blow.KEEPER:
-            bed.strike(process, blow)
+        interruptions.append((interruption, n))
+        if interruption is Interruption.KEEPER:
+            space.interrupt(process, interruption)
             continue
-        bed.strike(process, blow)
-        process = bed.go_on()
-        if rng.random() < 0.2:  # and once more, while it is still finding its way back
+        space.interrupt(process, interruption)
+        process = space.resume()
+        if rng.random() < 0.2:  # and again, while it is still resuming
             time.sleep(rng.random() * 0.4)
-            blows.append((Blow.KILL, n))
-            bed.strike(process, Blow.KILL)
-            process = bed.go_on()
+            interruptions.append((Interruption.KILL, n))
+            space.interrupt(process, Interruption.KILL)
+            process = space.resume()
     try:
         code = process.wait(_LIMIT + iterations)
     except subprocess.TimeoutExpired:
         process.kill()
         code = process.wait()
-        bed.complaints.append(f"it did not end:\n{bed.screen()}")
+        space.complaints.append(f"the run did not end:\n{space.screen()}")
     seconds = time.monotonic() - began
-    bed.check_processes("at the end")
+    space.check_processes("at the end")
     if code != 0:
-        bed.complaints.append(f"it ended with {code}:\n{bed.screen()}")
-    orphaned = frozenset(m for blow, n in blows for m in (n, n + 1) if blow is Blow.BOTH)
-    bed.complaints += account.audit(bed.run, bed.ledger, orphaned)
-    return Night(code, bed.run, blows, seconds, bed.complaints)
+        space.complaints.append(f"the run ended with {code}:\n{space.screen()}")
+    orphaned = frozenset(
+        m for interruption, n in interruptions for m in (n, n + 1) if interruption is Interruption.BOTH
+    )
+    space.complaints += account.audit(space.run, space.ledger, orphaned)
+    return Night(code, space.run, interruptions, seconds, space.complaints)
 
 
 def _newest(run: Path) -> int:
     return max((int(p.name) for p in (run / "iterations").glob("[0-9]*")), default=0)
 
 
-def _forks(bed: Bed, iteration: int) -> bool:
-    """Whether an agent forks away now, or will in a moment."""
-    acts = (worker.act(bed.seed, n, bed.last) for n in (iteration, iteration + 1))
+def _forks(space: Workspace, iteration: int) -> bool:
+    """Whether the agent of this iteration or the next one forks away."""
+    acts = (worker.act(space.seed, n, space.last) for n in (iteration, iteration + 1))
     return worker.Act.FORK in acts
 
 
@@ -237,12 +239,12 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ralph-night-") as name:
         root = Path(options.keep or name)
-        night = spend(root, options.seed, options.iterations, options.kills)
+        night = run_night(root, options.seed, options.iterations, options.kills)
         journal = Journal(night.run)
         print(
             f"seed {options.seed}: {len(journal.iterations())} iterations in {night.seconds:.0f} s, exit {night.code}"
         )
-        print("blows:", ", ".join(f"{n} × {b}" for b, n in Counter(b for b, _ in night.blows).items()))
+        print("interruptions:", ", ".join(f"{n} × {b}" for b, n in Counter(b for b, _ in night.interruptions).items()))
         outcomes = Counter(str(meta["outcome"]) for meta in journal.metas("iteration_end"))
         print("outcomes:", ", ".join(f"{n} × {o}" for o, n in outcomes.most_common()))
         for line in account.statement(night.run, root / "ledger"):
@@ -254,7 +256,7 @@ def main() -> int:
             wrong += ended.complaints
     for complaint in wrong:
         print(f"WRONG: {complaint}")
-    print("nothing is wrong" if not wrong else f"{len(wrong)} complaints")
+    print("nothing is wrong" if not wrong else f"wrong: {len(wrong)}")
     return 1 if wrong else 0
 
 

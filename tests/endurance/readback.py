@@ -1,4 +1,4 @@
-"""Reading a run's folder back, with nothing of ralph's own code: what does not fit is a complaint in words."""
+"""Checks the folder of a run without using ralph's own code. Each contradiction is a complaint in words."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Journal:
         try:
             facts = json.loads((root / "run.json").read_bytes())
             if facts["run"] != root.name:
-                self.complaints.append(f"run.json is of another run: {facts['run']}")
+                self.complaints.append(f"run.json belongs to another run: {facts['run']}")
         except FileNotFoundError:
-            pass  # it died before
+            pass  # ralph was killed before it wrote it
         except ValueError as error:
-            self.complaints.append(f"run.json is not whole: {error}")
+            self.complaints.append(f"run.json is damaged: {error}")
 
     def metas(self, kind: str) -> list[dict[str, Any]]:
         return [e["meta"] for e in self.events if e["type"] == "meta" and e["meta"].get("kind") == kind]
@@ -49,7 +49,7 @@ class Journal:
         return sorted(int(folder.name) for folder in (self.root / "iterations").glob("[0-9]*"))
 
     def of(self, iteration: int) -> list[dict[str, Any]]:
-        """The events that the agent brought, without what the journal adds to them."""
+        """The events that come from the agent, without the fields that the journal adds."""
         return [
             {k: v for k, v in event.items() if k not in ("seq", "time", "iteration")}
             for event in self.events
@@ -62,7 +62,7 @@ class Journal:
 
 
 def check(root: Path, seed: int, last: int) -> list[str]:
-    """All that a killed run of the chatty agent must hold to; empty if it does."""
+    """What is wrong with a killed run of the chatty agent; empty if nothing is."""
     journal = Journal(root)
     complaints = [*journal.complaints]
     ended = {meta["n"]: meta["outcome"] for meta in journal.metas("iteration_end")}
@@ -72,7 +72,7 @@ def check(root: Path, seed: int, last: int) -> list[str]:
     if begun != list(range(1, len(begun) + 1)):
         complaints.append(f"iterations began in this order: {begun}")
     if not set(begun) <= set(journal.iterations()):
-        complaints.append(f"iterations {begun} began, folders are there for {journal.iterations()}")
+        complaints.append(f"iterations {begun} began, but there are folders for {journal.iterations()}")
     return complaints
 
 
@@ -87,12 +87,12 @@ def _iteration(journal: Journal, iteration: int, seed: int, last: int, ended: di
     if not whole_errors.startswith(errors):
         complaints.append("stderr.raw is not the beginning of what the agent printed")
     if ended.get(iteration) == "ok" and (raw, errors) != (whole, whole_errors):
-        complaints.append(f"a good iteration, but {len(whole) - len(raw)} bytes are missing")
+        complaints.append(f"the outcome is ok, but {len(whole) - len(raw)} bytes are missing")
     out, err = [], []
     for event in journal.of(iteration):
         (err if event["type"] == "text" and event["tag"] == "SYS" else out).append(event)
     if iteration in ended and not raw.endswith(b"\n") and raw:
-        # Its agent was killed in the middle of a line, which ralph lived to read as what it is: half an event.
+        # The agent was killed in the middle of a line, and ralph reads that as half an event.
         half = raw[raw.rfind(b"\n") + 1 :].decode("utf-8", "replace")
         if not half.startswith(chatter.SENTINEL):
             out = out[:-1]
@@ -101,10 +101,10 @@ def _iteration(journal: Journal, iteration: int, seed: int, last: int, ended: di
     if out != expected[: len(out)]:
         complaints.append("the events are not those that the agent printed")
     if len(raw) < sum(len(line) for line in printed[: len(out)]):
-        complaints.append("there are events of which the bytes are not in stdout.raw")
+        complaints.append("the bytes of some events are not in stdout.raw")
     lines = [event["text"] for event in err]
     if lines != chatter.errors(seed, iteration)[: len(lines)] and not (iteration in ended and whole_errors != errors):
         complaints.append("the events of stderr are not what the agent printed")
     if iteration in ended and ended[iteration] == "ok" and len(out) != len(expected):
-        complaints.append(f"a good iteration, but {len(expected) - len(out)} events are missing")
+        complaints.append(f"the outcome is ok, but {len(expected) - len(out)} events are missing")
     return complaints

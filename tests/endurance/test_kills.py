@@ -1,4 +1,4 @@
-"""The journal is whole after `kill -9` at any moment. Hundreds of moments: `make kills`."""
+"""The journal is intact after `kill -9` at any moment. `make kills` tries hundreds of moments."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("half", [0, 1])
-def test_the_journal_is_whole_after_a_kill_at_any_moment(tmp_path: Path, half: int) -> None:
+def test_the_journal_is_intact_after_a_kill_at_any_moment(tmp_path: Path, half: int) -> None:
     killed = kill_many(tmp_path, 12, seed=half, workers=1)
     assert [str(one) for one in killed if one.complaints] == []
     assert {one.target for one in killed} == set(Target)
 
 
 def written(root: Path, iteration: int = 1) -> Path:
-    """A run's folder as it should be after a kill in the middle of its first iteration."""
+    """A correct folder of a run that was killed in its first iteration."""
     events = chatter.lines(0, iteration, LAST)[:3]
     folder = root / "run" / "iterations" / f"{iteration:04d}"
     folder.mkdir(parents=True)
@@ -34,7 +34,7 @@ def written(root: Path, iteration: int = 1) -> Path:
     return root / "run"
 
 
-def test_a_torn_last_line_is_no_complaint(tmp_path: Path) -> None:
+def test_an_incomplete_last_line_is_allowed(tmp_path: Path) -> None:
     assert readback.check(written(tmp_path), 0, LAST) == []
 
 
@@ -45,11 +45,11 @@ def test_a_torn_last_line_is_no_complaint(tmp_path: Path) -> None:
         ("events.jsonl", lambda data: data.replace(b'{"seq": 2', b'"seq": 2'), "is not JSON"),
         ("events.jsonl", lambda data: data.replace(b"iteration 1 begins", b"iteration 1 begun"), "not those"),
         ("iterations/0001/stdout.raw", lambda data: data[1:], "not the beginning"),
-        ("iterations/0001/stdout.raw", lambda data: data[:100], "of which the bytes are not in stdout.raw"),
-        ("run.json", lambda data: data[:-1], "run.json is not whole"),
+        ("iterations/0001/stdout.raw", lambda data: data[:100], "the bytes of some events are not in stdout.raw"),
+        ("run.json", lambda data: data[:-1], "run.json is damaged"),
     ],
 )
-def test_what_is_wrong_is_seen(tmp_path: Path, name: str, damage: object, complaint: str) -> None:
+def test_damage_is_noticed(tmp_path: Path, name: str, damage: object, complaint: str) -> None:
     run = written(tmp_path)
     path = run / name
     data = damage(path.read_bytes())  # type: ignore[operator]

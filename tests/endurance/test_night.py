@@ -1,4 +1,4 @@
-"""A night in fast motion, in its short form; the whole: `make night`."""
+"""A short form of the simulated night of `make night`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_run_that_is_killed_and_gone_on_with_ends_complete_and_lacks_nothing(tmp_path: Path) -> None:
-    spent = night.spend(tmp_path, seed=1, iterations=30, kills=3)
+def test_a_run_that_is_interrupted_and_resumed_completes_and_loses_nothing(tmp_path: Path) -> None:
+    spent = night.run_night(tmp_path, seed=1, iterations=30, kills=3)
     assert spent.complaints == []
     assert spent.code == 0
-    assert len(spent.blows) >= 3
+    assert len(spent.interruptions) >= 3
 
 
 @pytest.mark.parametrize("which", ["tokens", "cost"])
@@ -34,8 +34,8 @@ def event(**fields: Any) -> str:
 
 
 @pytest.fixture
-def books(tmp_path: Path) -> tuple[Path, Path]:
-    """A run of one iteration and the agent's account of it, which agree."""
+def records(tmp_path: Path) -> tuple[Path, Path]:
+    """A run of one iteration and the agent's records of it, which agree."""
     run, ledger = tmp_path / "run", tmp_path / "ledger"
     (run / "iterations" / "0001").mkdir(parents=True)
     ledger.mkdir()
@@ -58,8 +58,8 @@ def books(tmp_path: Path) -> tuple[Path, Path]:
     return run, ledger
 
 
-def test_books_that_agree_are_no_complaint(books: tuple[Path, Path]) -> None:
-    assert account.audit(*books) == []
+def test_records_that_agree_give_no_complaint(records: tuple[Path, Path]) -> None:
+    assert account.audit(*records) == []
 
 
 @pytest.mark.parametrize(
@@ -86,11 +86,11 @@ def test_books_that_agree_are_no_complaint(books: tuple[Path, Path]) -> None:
         ("ledger/rows.jsonl", lambda s: s + s, "started 2 times"),
     ],
 )
-def test_books_that_do_not_agree_are_seen(
-    books: tuple[Path, Path], name: str, damage: Callable[[str], str], complaint: str
+def test_contradictions_are_noticed(
+    records: tuple[Path, Path], name: str, damage: Callable[[str], str], complaint: str
 ) -> None:
-    path = books[0].parent / name
+    path = records[0].parent / name
     before = path.read_text()
     path.write_text(damage(before))
     assert path.read_text() != before
-    assert complaint in "; ".join(account.audit(*books))
+    assert complaint in "; ".join(account.audit(*records))

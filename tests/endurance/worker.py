@@ -1,7 +1,8 @@
-"""The agent of a night: `worker.py LEDGER SEED LAST`. Each iteration does something else, as the seed has it.
+"""The agent of a night: `worker.py LEDGER SEED LAST`. The seed decides what each iteration does.
 
-It keeps its own account outside of the run's folder. Before it says anything: a copy of it, and a row in a ledger for
-the usage that it tells; after that: the number of bytes that are out. It runs with the standard library alone.
+It keeps its own records outside the folder of the run. Before it prints anything, it writes a copy, and a row in a
+ledger for the usage that it reports; afterwards, the number of bytes that it has printed. It needs only the standard
+library.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PART = 1 / 1024
 
 
 class Act(StrEnum):
-    """What an iteration is like."""
+    """What an iteration does."""
 
     WORK = "work"
     TURNS = "several turns"
@@ -42,7 +43,7 @@ _BAD = {Act.EXIT: 2, Act.CRASH: 2, Act.LIMITED: 1, Act.OVERLOADED: 1}
 
 
 def act(seed: int, iteration: int, last: int) -> Act:
-    """Nothing bad twice in a row, so that a night never ends of failures; the last one is good."""
+    """Never two failures in a row, so that failures do not end the night; the last iteration succeeds."""
     rng = random.Random(f"{seed}/{iteration}")
     if iteration >= last:
         return Act.WORK
@@ -51,7 +52,7 @@ def act(seed: int, iteration: int, last: int) -> Act:
 
 
 def usages(seed: int, iteration: int, last: int) -> list[dict[str, Any]]:
-    """What it tells that it has used, turn by turn."""
+    """The usage that it reports, turn by turn."""
     rng = random.Random(f"{seed}/{iteration}/usage")
     turns = rng.randint(2, 5) if act(seed, iteration, last) is Act.TURNS else 1
     return [
@@ -142,7 +143,7 @@ def end(worker: Worker, what: Act) -> None:
         case Act.CRASH:
             os.kill(os.getpid(), random.choice((signal.SIGKILL, signal.SIGABRT, signal.SIGTERM)))
         case Act.FORK:
-            # away from its parent, its session and its pipes: only ralph can still find it
+            # leaves its parent, its session and its pipes: only ralph can still find it
             nothing = subprocess.DEVNULL
             subprocess.Popen(["sleep", "600"], start_new_session=True, stdin=nothing, stdout=nothing, stderr=nothing)
 

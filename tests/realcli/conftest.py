@@ -19,7 +19,7 @@ from ralph.testing.model import FakeModel, Request
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Above the longest that any of them takes with the settings in its HOME; a hang fails the test instead of lasting.
+#: Longer than any CLI takes with our settings; after this time a hang fails the test.
 BOUND = 150
 
 
@@ -30,12 +30,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _marks(agent: RealAgent) -> list[pytest.MarkDecorator]:
-    """Two at a time of one with a fixed port would meet there (`--dist loadgroup`)."""
+    """A CLI with a fixed port runs only once at a time (`--dist loadgroup`)."""
     return [pytest.mark.xdist_group(agent.folder)] if agent.alone else []
 
 
 class Loop:
-    """What a run left behind."""
+    """The result of a run."""
 
     def __init__(self, workdir: Path, code: int, shown: str, requests: list[Request]) -> None:
         self.workdir = workdir
@@ -51,7 +51,7 @@ class Loop:
 
     @property
     def prompts(self) -> list[str]:
-        """As they reached the model, of the agent's own requests."""
+        """The prompts that reached the model, from the agent's main requests."""
         return [r.prompt for r in self.requests if r.main]
 
 
@@ -72,7 +72,7 @@ class Bench:
         return os.environ | {"PATH": self.real.path} | self.real.prepare(home, model.url)
 
     def run(self, scenario: str, *flags: str, prompt: str | None = None) -> Loop:
-        """A whole loop: how it ended, with nothing left running."""
+        """Runs a whole loop and checks that it leaves no process behind."""
         if prompt is not None:
             (self.workdir / "PROMPT.md").write_text(prompt)
         with self.model(scenario) as model, nothing_left_behind(self._monkeypatch):
@@ -97,7 +97,7 @@ class Bench:
 @pytest.fixture
 def bench(real: RealAgent, repo: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     if not real.bin.is_dir():
-        pytest.fail(f"{real.folder} is not installed here: `make realcli AGENTS={real.agent}` does it")
+        pytest.fail(f"{real.folder} is not installed here: run `make realcli AGENTS={real.agent}`")
     for name in list(os.environ):
         if name.startswith(
             ("ANTHROPIC_", "CLAUDE", "OPENAI_", "GEMINI_", "GOOGLE_", "CODEX_", "OPENCODE", "COPILOT_", "GOOSE_")

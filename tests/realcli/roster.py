@@ -1,4 +1,4 @@
-"""The real CLIs, and what each needs in its HOME and environment to ask a scripted model instead of its own."""
+"""The real CLIs, and the settings and variables that point each of them at a scripted model."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ KEY = "no-real-key"
 class RealAgent:
     """One CLI in one version."""
 
-    #: of its folder in tests/realcli/npm
+    #: the name of its folder in tests/realcli/npm
     folder: str
-    #: writes what it needs below HOME, returns what it needs in its environment
+    #: writes its settings to HOME and returns its environment variables
     prepare: Callable[[Path, str], dict[str, str]]
     agent: str
     model: str | None = None
-    #: of usage, session, resume, and "same session" where a continued one gets an id of its own
+    #: which of usage, session and resume it lacks; "same session": a continued session gets a new ID
     lacks: frozenset[str] = frozenset()
-    #: whether one of 300 KB can be given: it does not fit into an argument
+    #: whether it accepts a prompt of 300 KB, which does not fit in an argument
     long_prompt: bool = True
-    #: whether a tool call whose command exits with 3 counts as failed in what it prints
+    #: whether it reports a tool call as failed if the command exits with 3
     tells_failed_command: bool = True
-    #: every run of it wants the same port
+    #: whether every run uses the same port
     alone: bool = False
 
     @property
@@ -123,7 +123,7 @@ def _pi(home: Path, url: str) -> dict[str, str]:
 
 
 def _cline(home: Path, url: str) -> dict[str, str]:
-    """Its settings are written by itself."""
+    """Lets the CLI write its own settings."""
     flags = ["-p", "openai-compatible", "-k", KEY, "-m", "scripted-model", "-b", f"{url}/v1"]
     program = NPM / "cline" / "node_modules" / ".bin" / "cline"
     environment = os.environ | {"HOME": str(home)}
@@ -203,7 +203,7 @@ ROSTER = (
 
 
 def chosen(names: str | None) -> tuple[RealAgent, ...]:
-    """Those that AGENTS names, or all."""
+    """The CLIs that AGENTS names, or all of them."""
     wanted = (names or "").split()
     unknown = set(wanted) - {a.folder for a in ROSTER} - {a.agent for a in ROSTER}
     if unknown:

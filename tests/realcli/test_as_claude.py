@@ -18,12 +18,12 @@ pytestmark = pytest.mark.realcli
 
 @pytest.fixture(autouse=True)
 def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The repository's file is our own."""
+    """The tests write the files of the repository themselves."""
     monkeypatch.setenv("RALPH_TRUST", "1")
 
 
 def provider(bench: Bench, tail: str = "") -> None:
-    """The repository's own choice of its provider, as people write it."""
+    """Writes a configuration that selects the provider, as users write it."""
     model = f" --model {bench.real.model}" if bench.real.model else ""
     folder = bench.workdir / ".ralphex"
     folder.mkdir()
@@ -33,7 +33,7 @@ def provider(bench: Bench, tail: str = "") -> None:
 
 
 def command_of_a_host(bench: Bench) -> None:
-    """Without --agent: the files of the repository decide."""
+    """No --agent: the files of the repository select the agent."""
     bench.command = lambda *flags: [sys.executable, "-m", "ralph", "run", *flags]  # type: ignore[method-assign]
 
 

@@ -1,4 +1,4 @@
-"""What docs/how-to/test-without-a-key.md says to type does what it says."""
+"""The commands in docs/how-to/test-without-a-key.md work."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "how-to" / "test-witho
 def test_the_commands_by_hand_run_a_real_agent(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (claude,) = (a for a in ROSTER if a.folder == "claude")
     if claude not in chosen(os.environ.get("REALCLI_AGENTS")):
-        pytest.skip("it is about claude")
+        pytest.skip("this test is only for claude")
     commands = DOCUMENT.read_text().split("```sh\n")[1].split("```")[0]
     path = f"{Path(sys.executable).parent}{os.pathsep}{claude.path}"
     with nothing_left_behind(monkeypatch):

@@ -1,4 +1,4 @@
-"""However a run is ended while the agent's command is still going on, nothing stays behind."""
+"""A run that ends while the agent's command is running leaves no process behind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_nothing_is_left_of_an_agent_in_the_middle_of_a_command(
         )
         try:
             working = eventually(lambda: any(c.startswith(LONG_COMMAND) for c in marked(mark).values()), 60)
-            assert working, f"the command was never started: {marked(mark)}"
+            assert working, f"the command never started: {marked(mark)}"
             os.kill(ralph.pid, sign)
             assert ralph.wait(30) == code
         finally:

@@ -1,4 +1,4 @@
-"""What a scripted model makes a real agent do is what ralph must find: in the verdict, the counts and the files."""
+"""ralph reports exactly what a scripted model makes a real agent do: the verdict, the counts, the files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.realcli
 
-#: Ends a CLI that goes on retrying; the outcome must be known by then all the same.
+#: Ends a CLI that keeps retrying; ralph must know the outcome by then.
 _IMPATIENT = ("--idle-timeout", "120s", "--wall-timeout", "130s", "--max-failures", "1", "1")
 
 

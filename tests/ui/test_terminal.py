@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -18,21 +17,14 @@ if TYPE_CHECKING:
 
     Capture = Callable[[], str]
 
-
-def tmux_program() -> str:
-    found = shutil.which("tmux")
-    if found is None:
-        if os.environ.get("CI"):
-            pytest.fail("tmux is needed for this test")
-        pytest.skip("tmux is not installed")
-    return found
+pytestmark = pytest.mark.needs("tmux")
 
 
 class Tmux:
     """A terminal of 100 columns and 30 lines, in a tmux server of its own."""
 
     def __init__(self, folder: Path) -> None:
-        self._base = [tmux_program(), "-S", str(folder / "tmux.socket"), "-f", os.devnull]
+        self._base = ["tmux", "-S", str(folder / "tmux.socket"), "-f", os.devnull]
         self._folder = folder
 
     def call(self, *arguments: str) -> str:

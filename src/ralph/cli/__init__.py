@@ -1,4 +1,4 @@
-"""The command line: what a command answers, and what is said when something goes wrong."""
+"""The command line: runs a command and turns every error into one sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 
 from ralph.errors import OUT_OF_RESOURCES, RalphError
 
-#: The disk or the device behind our output has had enough.
+#: The disk or device behind our output takes no more.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
 def _invoke() -> tuple[object, str]:
-    """The exit code, and what click has to say against the command line."""
+    """The exit code, and click's complaint about the command line, if it has one."""
     arguments = sys.argv[1:]
     if arguments[:1] == ["run"]:
         from ralph.cli.quick import read
@@ -30,7 +30,7 @@ def _invoke() -> tuple[object, str]:
 
 
 def _safe(text: str) -> str:
-    """A message may quote a command line or a file, and these may hold a key."""
+    """Masks secrets: a message may quote a command line or a file."""
     from ralph.masking.masker import for_environment
 
     return for_environment().text(text)
@@ -46,7 +46,7 @@ def _crashed(error: Exception) -> int:
 
 
 def main() -> None:
-    """Runs a command; whatever goes wrong, the user reads a sentence and not a traceback."""
+    """Runs a command. When something goes wrong, the user reads a sentence, not a traceback."""
     try:
         code, refusal = _invoke()
         sys.stdout.flush()
@@ -58,7 +58,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:
-        # Whoever read our output has gone away; say nothing, not even at shutdown.
+        # The reader of our output has gone away (`| head -1`): end silently, also at shutdown.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
     except OSError as error:
@@ -66,31 +66,31 @@ def main() -> None:
             _say(f"ralph: the output cannot be written: {error.strerror}")
             code = 1
         elif error.errno in OUT_OF_RESOURCES:
-            _say(f"ralph: the system gives no more: {error.strerror}")
+            _say(f"ralph: out of system resources: {error.strerror}")
             code = 1
         else:
             code = _crashed(error)
     except MemoryError:
-        _say("ralph: the memory is used up")
+        _say("ralph: out of memory")
         code = 1
-    except Exception as error:  # noqa: BLE001 - the top: a bug of ours is told in a sentence, its details are kept
+    except Exception as error:  # noqa: BLE001 - the top: a bug of ours becomes a sentence and a crash file
         code = _crashed(error)
-    _let_go()
+    _drop_unwritable()
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _say(text: str) -> None:
-    """On stderr, as far as there is somebody."""
+    """Writes to stderr, if somebody still reads it."""
     from ralph.cli.echo import echo
 
     try:
         echo(text, err=True)
     except OSError:
-        pass  # the exit code says it as well
+        pass  # the exit code reports the failure as well
 
 
-def _let_go() -> None:
-    """What a stream that has gone away cannot take any more must not change the exit code at shutdown (to 120)."""
+def _drop_unwritable() -> None:
+    """Drops what a closed stream cannot take: failing to flush it at shutdown would change the exit code to 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,4 +1,4 @@
-"""`ralph runs`, `ralph show`, `ralph tail`: what happened."""
+"""`ralph runs`, `ralph show`, `ralph tail`: show what happened."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from ralph.transcripts.events import encode
 from ralph.trust.approval import from_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from ralph.journal.layout import RunPaths
     from ralph.transcripts.events import TranscriptEvent
@@ -57,7 +58,7 @@ def runs_command(as_json: bool, cwd: str | None) -> None:
 
 
 def _seconds(value: object) -> float | None:
-    """A journal may be anybody's: what should be a number need not be one."""
+    """None if it is not a duration: a journal may come from anywhere."""
     number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15
     return float(value) if number else None  # type: ignore[arg-type]
 
@@ -90,7 +91,7 @@ def _summary(paths: RunPaths) -> dict[str, Any]:
 
 
 def _since(started: object) -> float:
-    """0 if the clock was set back meanwhile."""
+    """0 if the clock was set back since then."""
     return max(0.0, time.time() - started) if isinstance(started, int | float) else 0.0
 
 
@@ -121,27 +122,31 @@ def show_command(
     _Player(as_json=as_json, masked=_is_masked(paths), iteration=iteration).play(reader.records(paths))
     if not as_json and reader.run_end(paths) is None:
         echo(
-            "(this run is going on)"
+            "(this run is still running)"
             if is_alive(paths)
-            else f"(this run was cut short: it has no summary; `ralph run --resume {paths.run_id}` goes on with it)",
+            else f"(this run was cut short: it has no summary; `ralph run --resume {paths.run_id}` resumes it)",
             err=True,
         )
 
 
 def _show_raw(paths: RunPaths, iteration: int | None, name: str) -> None:
-    import shutil
-
     folders = sorted((paths.root / "iterations").glob("[0-9]*"))
-    chosen = [paths.iteration(iteration)] if iteration is not None else folders
-    for folder in chosen:
-        try:
-            with open_regular(folder / name) as file:
-                shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
-        except FileNotFoundError:
-            continue  # killed before it was made: there is nothing to show
-        except OSError as error:
-            raise UsageError(f"{folder / name} cannot be read: {error.strerror}") from None
+    for folder in [paths.iteration(iteration)] if iteration is not None else folders:
+        for block in _blocks(folder / name):
+            sys.stdout.buffer.write(block)
     sys.stdout.flush()
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """The content of a file, or nothing if the run was killed before it made the file."""
+    try:
+        with open_regular(path) as file:
+            while block := file.read(1 << 20):
+                yield block
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
 
 
 @click.command("tail", context_settings=_HELP)
@@ -178,7 +183,7 @@ def tail_command(run: str | None, follow: bool, count: int, as_json: bool, cwd: 
         if batch:
             player.play(batch)
         elif not is_alive(paths):
-            player.play(follower.read())  # what came between our last look and its end
+            player.play(follower.read())  # written between our last look and its end
             if not follower.ended:
                 echo("(the run was cut short: it has no summary)", err=True)
             return
@@ -187,7 +192,7 @@ def tail_command(run: str | None, follow: bool, count: int, as_json: bool, cwd: 
 
 
 class _Player:
-    """Shows records: as on the screen, or as JSON lines."""
+    """Shows records as the screen showed them, or as JSON lines."""
 
     def __init__(self, *, as_json: bool, masked: bool, iteration: int | None = None) -> None:
         from ralph.masking.events import EventMasker
@@ -195,7 +200,7 @@ class _Player:
         from ralph.ui.choose import create
 
         self._iteration = iteration
-        # Again, for runs of other versions and keys that have become known since; not if the run was to show them.
+        # Masks again: other versions of ralph masked less, and new keys may be known. Not if the run was not to mask.
         self._masked = EventMasker(for_environment() if masked else Masker(on=False))
         self._screen = create(Ui.JSON if as_json else Ui.AUTO)
 
@@ -220,7 +225,7 @@ class _Player:
 
 
 def _stamped(record: reader.Record, event: TranscriptEvent) -> bytes:
-    """The record's line with another event in it."""
+    """The record's line with a different event in it."""
     if event is record.event:
         return record.line + b"\n"
     stamp = record.line[: record.line.index(b'"type":')]

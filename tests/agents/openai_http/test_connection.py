@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import ssl
 import subprocess
 from typing import TYPE_CHECKING
@@ -27,8 +26,6 @@ ANSWER = [head(), delta(content="words"), delta("stop"), DONE]
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
     """A self-signed certificate for localhost and model.invalid, with its key in the same file."""
-    if shutil.which("openssl") is None:
-        pytest.skip("needs openssl to make a certificate")
     made = tmp_path / "both.pem"
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem "
     command += "-days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost,DNS:model.invalid"
@@ -43,6 +40,7 @@ def tls(certificate: Path) -> Callable[[socket.socket], socket.socket]:
     return lambda connection: context.wrap_socket(connection, server_side=True)
 
 
+@pytest.mark.needs("openssl")
 def test_tls_needs_a_trusted_certificate(serve: Serve, certificate: Path) -> None:
     server = serve(ANSWER, wrap=tls(certificate))
     url = f"https://localhost:{server.port}/v1"
@@ -68,6 +66,7 @@ def test_a_proxy_for_http(serve: Serve) -> None:
     assert question.headers["proxy-authorization"] == "Basic bWU6aXQncw=="
 
 
+@pytest.mark.needs("openssl")
 def test_a_proxy_for_https(serve: Serve, certificate: Path) -> None:
     asked = []
 
