@@ -112,3 +112,26 @@ def events_of(name: str, before: list[str], line: str) -> list[TranscriptEvent]:
 def test_a_block_whose_type_is_not_a_string_is_not_shown_as_text(name: str) -> None:
     line = json.dumps({"type": "assistant", "session_id": "s", "message": {"content": [{"type": [["x"], 6]}]}})
     assert not any(isinstance(event, Text) for event in read_all(name, [line], line))
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("claude", {"type": "assistant", "session_id": "s", "message": {"content": 7}}),
+        ("claude", {"type": "assistant", "session_id": "s", "message": {"content": [{"type": "text", "text": 7}]}}),
+        ("claude", {"type": "assistant", "uuid": "u", "message": {"content": [{"type": "thinking", "thinking": []}]}}),
+        ("amp", {"type": "assistant", "session_id": "T-1", "message": {"content": {"key": "text"}}}),
+        ("qwen", {"type": "assistant", "session_id": "s", "message": {"content": [{"type": "text", "text": ["x"]}]}}),
+        ("cursor", {"type": "assistant", "session_id": "s", "message": {"content": 7}}),
+        ("droid", {"type": "message", "role": "assistant", "session_id": "s", "text": 7}),
+        ("opencode", {"type": "text", "sessionID": "s", "part": {"type": "text", "text": 7}}),
+        ("codex", {"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": ["x"]}}),
+    ],
+)  # fmt: skip
+def test_a_message_without_text_of_the_right_type_is_kept_as_unknown(name: str, line: dict[str, Any]) -> None:
+    start = next(lines for lines in sessions(name) if decoded(lines[0]))[:1]
+    before = SafeAdapter(adapters.create(name)).feed_lines(start)
+    events = SafeAdapter(adapters.create(name)).feed_lines([*start, json.dumps(line)])[len(before) :]
+    assert [event.meta["kind"] for event in events if isinstance(event, Meta) and event.meta["kind"] != "session"] == [
+        "unknown"
+    ]

@@ -150,6 +150,11 @@ def get_str(value: Any, *keys: str) -> str | None:
     return None
 
 
+def is_not_text(value: Any, *keys: str) -> bool:
+    """Whether a field that should hold text holds something else, so that the line must be kept as `unknown`."""
+    return isinstance(value, dict) and any(not isinstance(value.get(key), str | None) for key in keys)
+
+
 def get_int(value: Any, *keys: str) -> int | None:
     """Return the first number among the keys."""
     number = _number(value, keys, -_HUGE, _HUGE)

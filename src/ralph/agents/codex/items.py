@@ -9,7 +9,7 @@ from ralph.agents.codex.errors import classify_message, limit, retry
 from ralph.agents.codex.fields import arguments, checklist, content_text, token_counts, tool_name
 from ralph.transcripts import meta
 from ralph.transcripts.events import Tag, Text, ToolStatus, TranscriptEvent, Usage, UsageEvent
-from ralph.transcripts.json_lines import get_count, get_dict, get_int, get_list, get_str
+from ralph.transcripts.json_lines import get_count, get_dict, get_int, get_list, get_str, is_not_text
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.recent import Recent
 
@@ -146,7 +146,9 @@ class ThreadItems:
         text = get_str(item, "text", "message")
         if completed:
             self._partial.pop(key, None)
-            return [Text(tag, text.removesuffix("\n"))] if text else []
+            if text is None:
+                return [meta.unknown(item)] if is_not_text(item, "text", "message") else []
+            return [Text(tag, text.removesuffix("\n"))]
         if text:
             self._partial[key] = Text(tag, text)
         return []

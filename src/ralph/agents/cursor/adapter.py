@@ -127,7 +127,8 @@ class CursorAdapter(JsonAdapter):
         message = get_dict(value, "message")
         text = text_of(message.get("content"))
         if not text:
-            return [] if message else [meta.unknown(value)]
+            expected = isinstance(message.get("content"), str | list)
+            return [] if expected else [meta.unknown(value)]
         events = self._thoughts.stop()
         if "timestamp_ms" in value and "model_call_id" not in value:
             self._partial = True

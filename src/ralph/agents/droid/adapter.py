@@ -16,7 +16,7 @@ from ralph.transcripts.acp import AcpReader, is_rpc
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.classify import classify, retry_after
 from ralph.transcripts.events import Tag, Text, ToolStatus, TranscriptEvent, Usage, UsageEvent
-from ralph.transcripts.json_lines import JsonAdapter, get_count, get_dict, get_str, strip_escapes
+from ralph.transcripts.json_lines import JsonAdapter, get_count, get_dict, get_str, is_not_text, strip_escapes
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.repeats import Said
 from ralph.transcripts.stream_json.tools import ToolCalls
@@ -104,7 +104,9 @@ class DroidAdapter(JsonAdapter):
 
     def _message(self, value: dict[str, Any]) -> Events:
         text = get_str(value, "text", "content")
-        if text is None or self._is_copy(value, text):
+        if text is None:
+            return [meta.unknown(value)] if is_not_text(value, "text", "content") else []
+        if self._is_copy(value, text):
             return []
         role = value.get("role")
         if role == "assistant" and value.get("session_id", self._session) == self._session:
@@ -114,7 +116,9 @@ class DroidAdapter(JsonAdapter):
 
     def _reasoning(self, value: dict[str, Any]) -> Events:
         text = get_str(value, "text")
-        return [] if text is None or self._is_copy(value, text) else [Text(Tag.THINK, text.removesuffix("\n"))]
+        if text is None:
+            return [meta.unknown(value)] if is_not_text(value, "text") else []
+        return [] if self._is_copy(value, text) else [Text(Tag.THINK, text.removesuffix("\n"))]
 
     def _is_copy(self, value: dict[str, Any], text: str) -> bool:
         """Whether a line repeats the one before it. Only a copy has the same id."""

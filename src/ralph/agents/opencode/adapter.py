@@ -27,7 +27,7 @@ from ralph.transcripts.events import (
     TranscriptEvent,
     UsageEvent,
 )
-from ralph.transcripts.json_lines import JsonAdapter, get_count, get_dict, get_str
+from ralph.transcripts.json_lines import JsonAdapter, get_count, get_dict, get_str, is_not_text
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.recent import Recent, RecentKeys
 from ralph.transcripts.tool_calls import output_text
@@ -135,7 +135,9 @@ class OpencodeAdapter(JsonAdapter):
 
     def _text(self, part: dict[str, Any], tag: Tag) -> list[TranscriptEvent]:
         text = get_str(part, "text")
-        if text is None or self._seen_before(part):
+        if text is None:
+            return [meta.unknown(part)] if is_not_text(part, "text") else []
+        if self._seen_before(part):
             return []
         if part.get("synthetic") is True or part.get("sessionID") not in (None, self._session):
             tag = Tag.SYS  # the CLI added it, or it comes from a subagent's session

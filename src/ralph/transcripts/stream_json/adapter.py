@@ -9,7 +9,16 @@ from ralph.transcripts import meta
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.classify import retry_after
 from ralph.transcripts.events import Meta, Tag, Text, ToolStatus, TranscriptEvent, UsageEvent
-from ralph.transcripts.json_lines import JsonAdapter, get_count, get_dict, get_float, get_int, get_list, get_str
+from ralph.transcripts.json_lines import (
+    JsonAdapter,
+    get_count,
+    get_dict,
+    get_float,
+    get_int,
+    get_list,
+    get_str,
+    is_not_text,
+)
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.stream_json.errors import Failure, error_class, read_error, reported_class, reset_time
 from ralph.transcripts.stream_json.stream import TOOL_USES, MessageStream
@@ -137,6 +146,8 @@ class ClaudeLikeAdapter(JsonAdapter):
 
     def _block(self, block: Any, value: dict[str, Any], speaker: Speaker) -> Events:
         kind = block.get("type") if isinstance(block, dict) else None
+        if kind in ("text", "thinking") and is_not_text(block, kind):
+            return [meta.unknown(block)]
         if kind == "text":
             text = get_str(block, "text")
             return self.words(text, value, speaker) if text else []
