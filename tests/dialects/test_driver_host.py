@@ -12,8 +12,8 @@ import pytest
 
 from ralph.dialects.driver import host as host_module
 from ralph.dialects.driver.host import Host
+from ralph.dialects.driver.launch import is_valid_tool
 from ralph.dialects.driver.locate import locate
-from ralph.dialects.driver.planner import is_valid_tool
 from ralph.errors import UsageError
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ralph.config.layers import resolve
-from ralph.dialects.driver.layer import layer
+from ralph.dialects.detect import Dialect, Found, choose
+from ralph.dialects.driver.config import layer
 from ralph.dialects.driver.ralphrc import read
-from ralph.dialects.found import Dialect, Found, choose
 from ralph.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ralph.dialects.driver import fixplan
+from ralph.dialects.driver import fix_plan
 from ralph.dialects.driver.status import StatusReader
 from ralph.judging.signals import Claim, Markers, Signal
 
@@ -126,11 +126,11 @@ def test_without_a_block_the_usual_markers_count() -> None:
 def test_a_plan_is_complete_when_all_its_boxes_are_ticked(tmp_path: Path, text: str, complete: bool) -> None:
     plan = tmp_path / "fix_plan.md"
     plan.write_text(text)
-    assert fixplan.count(plan).complete is complete
+    assert fix_plan.count(plan).complete is complete
 
 
 def test_a_plan_that_is_gone_is_not_complete(tmp_path: Path) -> None:
-    assert not fixplan.count(tmp_path / "none.md").complete
+    assert not fix_plan.count(tmp_path / "none.md").complete
 
 
 def test_a_ticked_plan_completes_the_run_without_a_block(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ralph.dialects.found import Dialect, Found, user_file
+from ralph.dialects.detect import Dialect, Found, user_file
 from ralph.dialects.provider import executables, layer
 
 if TYPE_CHECKING:

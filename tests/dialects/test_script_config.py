@@ -12,7 +12,7 @@ import pytest
 from agent_scripts import DONE, iteration, says, texts, write
 
 from processes import nothing_left_behind
-from ralph.dialects import found
+from ralph.dialects import detect
 from ralph.dialects.script import executables
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def test_a_prompt_may_name_what_is_known_and_nothing_else(
 def test_what_would_be_executed_is_listed(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = write(repo)
     other = write(repo, name="other", config=None)
-    chosen, _ = found.choose(repo, "auto")
+    chosen, _ = detect.choose(repo, "auto")
     assert chosen is not None
     assert executables(chosen, repo, dict(os.environ)) == [repo / "config", script, other]
     monkeypatch.setenv("AGENT", "other")

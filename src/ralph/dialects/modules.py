@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ralph.dialects.found import Dialect
+from ralph.dialects.detect import Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ralph.config.filelayer import FileLayer
     from ralph.config.layers import Resolved
-    from ralph.dialects.found import Found
+    from ralph.dialects.detect import Found
     from ralph.launching.launch import Launch
     from ralph.trust.approval import Trust
 

@@ -12,7 +12,7 @@ from ralph.config.settings import OPTIONS, is_duration
 
 if TYPE_CHECKING:
     from ralph.config.filelayer import FileLayer
-    from ralph.dialects.found import Found
+    from ralph.dialects.detect import Found
 
 
 def as_yaml(found: Found, layer: FileLayer) -> str:

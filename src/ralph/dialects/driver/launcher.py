@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralph.agents.spec import MAX_ARGUMENT
-from ralph.dialects.driver import fixplan
+from ralph.dialects.driver import fix_plan
 from ralph.errors import UsageError
 from ralph.launching.launcher import CommandLine, Examined, Launcher
 from ralph.system.programs import which
@@ -70,7 +70,7 @@ class DriverLauncher(Launcher):
         """What that convention tells an agent whose session goes on."""
         if not self._context:
             return ""
-        boxes = fixplan.count(self._plan) if self._plan is not None else fixplan.Boxes()
+        boxes = fix_plan.count(self._plan) if self._plan is not None else fix_plan.Boxes()
         left = f" Remaining tasks: {boxes.open}." if boxes.open or boxes.ticked else ""
         return f"Loop #{max(1, self._loops)}.{left}"
 

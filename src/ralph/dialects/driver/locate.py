@@ -34,7 +34,7 @@ def locate(value: str, workdir: Path, origin: str) -> Path | None:
     return None
 
 
-def here(workdir: Path) -> list[Path]:
+def all_drivers(workdir: Path) -> list[Path]:
     """All drivers of a project. Helpers that lie beside them are not known from outside: they are listed as well."""
     return [path for folder in FOLDERS for path in sorted((workdir / folder).glob("*.sh")) if path.is_file()]
 

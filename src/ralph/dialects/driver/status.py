@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ralph.dialects.driver import fixplan
+from ralph.dialects.driver import fix_plan
 from ralph.judging.signals import Claim, FinalMessage, Markers, Signal
 from ralph.transcripts.events import decode_json
 
@@ -71,7 +71,7 @@ class StatusReader:
     def __init__(self, markers: Markers, plan: Path | None = None) -> None:
         self._usual = FinalMessage(markers)
         self._plan = plan
-        self._done_before = plan is not None and fixplan.count(plan).complete
+        self._done_before = plan is not None and fix_plan.count(plan).complete
         self._open: list[str] | None = None
         self.block: Block | None = None
 
@@ -106,7 +106,7 @@ class StatusReader:
             self._open.append(line)
 
     def claim(self, *, structured: bool) -> Claim:
-        boxes = fixplan.count(self._plan) if self._plan is not None else fixplan.Boxes()
+        boxes = fix_plan.count(self._plan) if self._plan is not None else fix_plan.Boxes()
         block = self.block
         ticked = Claim(Signal.COMPLETE, f"all {boxes.ticked} boxes of {self._name} are ticked")
         if block is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ralph.config.convert import convert, short, split
 from ralph.config.filelayer import FileLayer
 from ralph.config.settings import BY_NAME
-from ralph.dialects.found import user_file
+from ralph.dialects.detect import user_file
 from ralph.dialects.provider import planfile
 from ralph.dialects.provider.ini import Entry, read_ini
 from ralph.errors import nearest
@@ -18,7 +18,7 @@ from ralph.system.files import refuse_outside
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ralph.dialects.found import Found
+    from ralph.dialects.detect import Found
 
 #: What holds where that convention's files say nothing.
 _DEFAULTS: dict[str, Any] = {"claude_command": "claude", "max_iterations": 50, "max_failures": 2}

@@ -13,7 +13,7 @@ from ralph.agents import adapters as transcripts
 from ralph.agents import registry
 from ralph.agents.spec import MAX_ARGUMENT, Delivery, Invocation
 from ralph.config.settings import ClaudePrompt
-from ralph.dialects.found import follows_plan
+from ralph.dialects.detect import follows_plan
 from ralph.dialects.provider import planfile
 from ralph.dialects.provider.config import layer
 from ralph.dialects.provider.signals import RalphexReader
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ralph.config.layers import Resolved
     from ralph.config.settings import Settings
-    from ralph.dialects.found import Found
+    from ralph.dialects.detect import Found
     from ralph.transcripts.base import TranscriptAdapter
     from ralph.trust.approval import Trust
 

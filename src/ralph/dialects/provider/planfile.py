@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph.dialects.found import user_file
-from ralph.dialects.provider.text import TASK_PROMPT
+from ralph.dialects.detect import user_file
+from ralph.dialects.provider.task_prompt import TASK_PROMPT
 from ralph.errors import UsageError
 from ralph.launching.prompt import PromptSource
 from ralph.system import files, git

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ralph.dialects.found import Found
+    from ralph.dialects.detect import Found
 
 _PROMPT = "prompts/build.md"
 

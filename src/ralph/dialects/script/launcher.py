@@ -13,9 +13,9 @@ from ralph.agents import adapters as transcripts
 from ralph.agents import registry
 from ralph.agents.spec import Delivery, Invocation
 from ralph.dialects.script.config import leads_out
-from ralph.dialects.script.ended import Status, context_notice, hook_notices
 from ralph.dialects.script.probe import HERE, REQUIRED, Place, assigned, bash, look
 from ralph.dialects.script.response import ResponseReader, Unseen
+from ralph.dialects.script.status import Status, context_notice, hook_notices
 from ralph.errors import UsageError, nearest
 from ralph.judging.signals import Markers
 from ralph.launching.known import without_flags

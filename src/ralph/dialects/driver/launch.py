@@ -12,10 +12,10 @@ from ralph.agents import detect, registry
 from ralph.agents.spec import Invocation
 from ralph.config.settings import Signals
 from ralph.dialects.driver import jq as filters
+from ralph.dialects.driver.config import BY_DEFAULT, layer, read
 from ralph.dialects.driver.host import Described, Host
 from ralph.dialects.driver.launcher import DriverLauncher
-from ralph.dialects.driver.layer import BY_DEFAULT, layer, read
-from ralph.dialects.driver.locate import FOLDERS, here, locate
+from ralph.dialects.driver.locate import FOLDERS, all_drivers, locate
 from ralph.errors import UsageError, nearest
 from ralph.launching.known import launch_for, spec_of
 from ralph.launching.launch import Launch
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from ralph.agents.spec import AgentSpec
     from ralph.config.layers import Resolved
+    from ralph.dialects.detect import Found
     from ralph.dialects.driver.ralphrc import RcFile
-    from ralph.dialects.found import Found
     from ralph.trust.approval import Trust
 
 #: Variables of a shell itself: a file that is only data must not set them.
@@ -78,7 +78,7 @@ def executables(found: Found, workdir: Path, environ: Mapping[str, str]) -> list
     """The files of the repository that a run would execute: the driver, and what lies beside it."""
     name = layer(found, workdir, environ).values["driver"]
     path = locate(name, workdir, str(found.path))
-    return [] if path is None else [path, *(p for p in here(workdir) if p != path and p.parent == path.parent)]
+    return [] if path is None else [path, *(p for p in all_drivers(workdir) if p != path and p.parent == path.parent)]
 
 
 def host_for(path: Path, workdir: Path, resolved: Resolved, shown: str, file: RcFile) -> Host:
@@ -195,7 +195,7 @@ def _known_agent(resolved: Resolved, workdir: Path, name: str, file: RcFile, tru
     try:
         spec = spec_of(name, workdir, trust)
     except UsageError:
-        drivers = [path.stem for path in here(workdir)]
+        drivers = [path.stem for path in all_drivers(workdir)]
         known = f"; there are: {', '.join(drivers)}" if drivers else ""
         raise UsageError(
             f"there is no driver '{name}' ({origin}){nearest(name, [*drivers, *registry.names()])}: neither "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ralph.config.convert import short
 from ralph.config.filelayer import FileLayer
 from ralph.config.settings import Signals
-from ralph.dialects.driver import fixplan, keys, ralphrc
+from ralph.dialects.driver import fix_plan, keys, ralphrc
 from ralph.errors import UsageError, nearest
 from ralph.system import files
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ralph.dialects.found import Found
+    from ralph.dialects.detect import Found
 
 #: The first that is there is read; projects that were set up by hand have the second.
 PLACES = (".ralph/.ralphrc", ".ralphrc")
@@ -133,7 +133,7 @@ def _files(result: FileLayer, workdir: Path) -> None:
         elif usual is not None:
             result.values[name], result.origins[name] = usual, BY_DEFAULT
     if "fix_plan" not in result.values:
-        plan = fixplan.find(workdir)
+        plan = fix_plan.find(workdir)
         if plan is not None:
             result.values["fix_plan"], result.origins["fix_plan"] = plan, BY_DEFAULT
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ralph.agents import registry
 from ralph.agents.survey import Row
 from ralph.dialects.driver.launcher import DriverLauncher, describe
-from ralph.dialects.driver.locate import here
+from ralph.dialects.driver.locate import all_drivers
 from ralph.errors import UsageError
 from ralph.system import files
 from ralph.system.programs import which
@@ -53,7 +53,7 @@ def lines(workdir: Path, launch: Launch | None) -> list[str]:
         used = launch.launcher.path
         told.append(f"{launch.launcher.described.name} is this project's driver: {_seen(used, workdir)}")
         told.append(f"  {describe(launch.launcher.described)}")
-    others = [path for path in here(workdir) if path != used and "driver_build_command" in _text(path)]
+    others = [path for path in all_drivers(workdir) if path != used and "driver_build_command" in _text(path)]
     if others:
         told.append(f"Other drivers here (--driver NAME): {', '.join(path.stem for path in others)}")
     return told

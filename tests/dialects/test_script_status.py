@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ralph.dialects.script.ended import Status, context_notice
+from ralph.dialects.script.status import Status, context_notice
 
 if TYPE_CHECKING:
     from pathlib import Path
