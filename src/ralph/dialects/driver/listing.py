@@ -1,4 +1,4 @@
-"""The drivers of a project, for `ralph agents`."""
+"""Lists the drivers of a project for `ralph agents`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def row(launch: Launch) -> Row | None:
-    """The driver that a run would use, beside the agents that ralph knows."""
+    """The table row of the driver that a run would use. None if it would use no driver."""
     launcher = launch.launcher
     if not isinstance(launcher, DriverLauncher):
         return None
-    tells = _tells(launch.transcript)
+    reported = _reported(launch.transcript)
     return Row(
         name=launcher.described.name,
         title=launcher.described.title,
@@ -32,11 +32,11 @@ def row(launch: Launch) -> Row | None:
         works=True,
         prompt="driver",
         transcript=launch.transcript,
-        thinking="thinking" in tells,
-        tools="tools" in tells,
-        usage="usage" in tells,
-        cost="cost" in tells,
-        session="session" in tells,
+        thinking="thinking" in reported,
+        tools="tools" in reported,
+        usage="usage" in reported,
+        cost="cost" in reported,
+        session="session" in reported,
         resume=launcher.described.sessions,
         tool_list=launcher.described.allow_list,
         model=False,
@@ -46,27 +46,28 @@ def row(launch: Launch) -> Row | None:
 
 
 def lines(workdir: Path, launch: Launch | None) -> list[str]:
-    """What there is to say about the drivers here. None of them is run for it but the one of the plan."""
-    told = []
+    """Lines about the project's drivers, for people. The drivers that `launch` does not use are not executed."""
+    found = []
     used = None
     if launch is not None and isinstance(launch.launcher, DriverLauncher):
         used = launch.launcher.path
-        told.append(f"{launch.launcher.described.name} is this project's driver: {_seen(used, workdir)}")
-        told.append(f"  {describe(launch.launcher.described)}")
+        found.append(f"{launch.launcher.described.name} is this project's driver: {_shown(used, workdir)}")
+        found.append(f"  {describe(launch.launcher.described)}")
     others = [path for path in all_drivers(workdir) if path != used and "driver_build_command" in _text(path)]
     if others:
-        told.append(f"Other drivers here (--driver NAME): {', '.join(path.stem for path in others)}")
-    return told
+        found.append(f"Other drivers of this project (--driver NAME): {', '.join(path.stem for path in others)}")
+    return found
 
 
-def _tells(transcript: str) -> tuple[str, ...]:
+def _reported(transcript: str) -> tuple[str, ...]:
+    """What an agent reports in this transcript."""
     try:
         return registry.get(transcript).tells
     except UsageError:
         return ()
 
 
-def _seen(path: Path, workdir: Path) -> str:
+def _shown(path: Path, workdir: Path) -> str:
     return str(path.relative_to(workdir)) if path.is_relative_to(workdir) else str(path)
 
 

@@ -1,19 +1,19 @@
-"""What an agent is told where a plan is to be followed and the convention's own prompt is not there."""
+"""The prompt for following a plan, used if neither the project nor the user has one."""
 
 TASK_PROMPT = """\
-The plan for this repository is in {{PLAN_FILE}}. Read it. It has sections with boxes: [ ] is open, [x] is done.
+The plan for this repository is in {{PLAN_FILE}}. Read it. Its sections contain checkboxes: [ ] is open, [x] is done.
 
-Take the first task section (a heading such as "### Task 3: ...") that has open boxes, and do that one section only:
-everything under it, with tests where it adds behaviour. Then run the checks that the plan names, or those that this
-repository has, and repair what they find. Wait for every command to end; nothing goes on after you have stopped.
+Find the first task section (a heading such as "### Task 3: ...") with open boxes, and do everything in that section,
+and only that section. Add tests for new behaviour. Then run the checks that the plan names, or those that this
+repository has, and fix what they find. Wait for every command to finish: nothing keeps running after you stop.
 
-When they pass, tick the boxes of that section in {{PLAN_FILE}} and commit the work together with the plan. A box that
-only a person can tick (a manual test, a deployment) gets [x] and a note that it was left out. Do not begin the next
-section: you will be asked again, with a fresh context.
+When the checks pass, tick the boxes of that section in {{PLAN_FILE}}, and commit your work together with the plan. If
+only a person can do what a box asks for (a manual test, a deployment), tick it and note that it was skipped. Do not
+start the next section: you will be asked again, with a fresh context.
 
-If no box is open any more in the whole plan, end with this line:
+If the plan has no open boxes left, end with this line:
 <<<RALPHEX:ALL_TASKS_DONE>>>
 
-If the section cannot be finished, say why, and end with this line instead:
+If you cannot finish the section, explain why, and end with this line instead:
 <<<RALPHEX:TASK_FAILED>>>
 """
