@@ -99,7 +99,7 @@ class Host:
         return answers[0] == "yes" if answers else None
 
     def _call(self, *request: str) -> tuple[list[str], str]:
-        """What host.sh answers, and the end of its stderr, ready to be put behind an error message."""
+        """What host.sh answers, and the end of its stderr, ready to be appended to an error message."""
         bash = which("bash")
         if bash is None:
             raise UsageError(f"the driver {self.driver} is a bash script, but bash is not in PATH")
@@ -134,6 +134,6 @@ class Host:
 
 
 def _kill(group: int) -> None:
-    """Kills whatever a hook started: nothing of it may outlive the call."""
+    """Kills every process that a hook started and left running."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)

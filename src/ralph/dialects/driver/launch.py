@@ -49,19 +49,19 @@ def launch(resolved: Resolved, workdir: Path, trust: Trust) -> Launch:
         return launch_builtin(resolved, workdir, name, file, trust)
     given = variables(resolved, shown, file)
     host = Host(path, workdir, given, resolved.environ)
-    described = host.describe()
-    program = _program(described, workdir, path)
-    resolved = _check(resolved, described)
-    transcript = _transcript(resolved, described)
+    description = host.describe()
+    program = _program(description, workdir, path)
+    resolved = _check(resolved, description)
+    transcript = _transcript(resolved, description)
     resolved = resolved.warn(*transcript.warnings)
-    if described.live and given["CLAUDE_OUTPUT_FORMAT"] != (form := output_format(resolved, file)):
+    if description.live and given["CLAUDE_OUTPUT_FORMAT"] != (form := output_format(resolved, file)):
         resolved = resolved.warn(f"CLAUDE_OUTPUT_FORMAT={form} is ignored: live output has to be json")
     plan_file = resolved.settings.fix_plan
     return Launch(
         resolved,
         workdir,
-        described.name,
-        described.title or described.name,
+        description.name,
+        description.title or description.name,
         None,
         [program],
         Invocation(),
@@ -70,7 +70,7 @@ def launch(resolved: Resolved, workdir: Path, trust: Trust) -> Launch:
         transcript.why,
         launcher=DriverLauncher(
             host,
-            described,
+            description,
             env={},
             plan=workdir / plan_file if plan_file else None,
             context=resolved.settings.continue_session,
@@ -96,34 +96,36 @@ def _with_status_signals(resolved: Resolved) -> Resolved:
     return msgspec.structs.replace(resolved, settings=settings, origins=origins)
 
 
-def _program(described: Description, workdir: Path, path: Path) -> str:
-    program = which(described.binary) or which(str(workdir / described.binary))
+def _program(description: Description, workdir: Path, path: Path) -> str:
+    program = which(description.binary) or which(str(workdir / description.binary))
     if program is None:
         raise UsageError(
-            f"the driver {_shown(path, workdir)} runs '{described.binary}' ({described.title}), which was not found"
+            f"the driver {_shown(path, workdir)} runs '{description.binary}' ({description.title}), which was not found"
         )
     return program
 
 
-def _check(resolved: Resolved, described: Description) -> Resolved:
+def _check(resolved: Resolved, description: Description) -> Resolved:
     """Reports settings that this driver does not support: an error for a flag, a warning for the rest."""
     settings, warnings = resolved.settings, []
     unsupported: list[tuple[str, str]] = []
     if settings.allowed_tools:
-        wrong = [t for t in settings.allowed_tools if not is_valid_tool(t, described.tools)]
-        if not described.allow_list:
-            warnings.append(f"{resolved.origins['allowed_tools']}: {described.title} ignores the list of allowed tools")
+        wrong = [t for t in settings.allowed_tools if not is_valid_tool(t, description.tools)]
+        if not description.allow_list:
+            warnings.append(
+                f"{resolved.origins['allowed_tools']}: {description.title} ignores the list of allowed tools"
+            )
         elif wrong:
-            hints = ", ".join(f"'{t}'{nearest(t.partition('(')[0], described.tools)}" for t in wrong)
-            unsupported.append(("allowed_tools", f"{described.title} has no such tool: {hints}"))
+            hints = ", ".join(f"'{t}'{nearest(t.partition('(')[0], description.tools)}" for t in wrong)
+            unsupported.append(("allowed_tools", f"{description.title} has no such tool: {hints}"))
     if settings.model:
-        unsupported.append(("model", f"the driver {described.name} does not support choosing a model"))
-    if settings.continue_session and not described.sessions and resolved.origins["continue_session"] != BY_DEFAULT:
-        unsupported.append(("continue_session", f"{described.title} cannot resume a session"))
+        unsupported.append(("model", f"the driver {description.name} does not support choosing a model"))
+    if settings.continue_session and not description.sessions and resolved.origins["continue_session"] != BY_DEFAULT:
+        unsupported.append(("continue_session", f"{description.title} cannot resume a session"))
     for name, text in unsupported:
         origin = resolved.origins[name]
         if origin.startswith("--"):
-            known = f"; available tools: {', '.join(described.tools)}" if name == "allowed_tools" else ""
+            known = f"; available tools: {', '.join(description.tools)}" if name == "allowed_tools" else ""
             raise UsageError(f"{origin}: {text}{known}")
         warnings.append(f"{origin}: {text}")
     return resolved.warn(*warnings)
@@ -137,26 +139,26 @@ def is_valid_tool(tool: str, patterns: tuple[str, ...]) -> bool:
     return name in patterns or any(p.startswith(f"{name}(") for p in patterns)
 
 
-def _transcript(resolved: Resolved, described: Description) -> Transcript:
+def _transcript(resolved: Resolved, description: Description) -> Transcript:
     requested = resolved.settings.transcript
     if requested != transcripts.AUTO:
         return Transcript(*transcripts.select(requested, None))
     for name, why in (
-        (described.name, "from the driver's name"),
-        (Path(described.binary).name, "from the name of its CLI"),
+        (description.name, "from the driver's name"),
+        (Path(description.binary).name, "from the name of its CLI"),
     ):
         try:
             return Transcript(transcripts.canonical(name), why)
         except UsageError:
             continue
-    if not described.live or described.filter.strip() in ("", "empty"):
+    if not description.live or description.filter.strip() in ("", "empty"):
         return Transcript("plain", "the format of this driver's output is not known; set it with --transcript NAME")
     jq = which("jq")
     if jq is None:
         return Transcript("plain", "the driver has a filter for its output, but jq is not installed")
-    wrong = filters.complaint(jq, described.filter)
+    wrong = filters.complaint(jq, description.filter)
     if wrong is not None:
-        warning = f"jq rejects the filter of the driver {described.name}: {wrong}"
+        warning = f"jq rejects the filter of the driver {description.name}: {wrong}"
         return Transcript("plain", "the driver's filter does not work", warnings=(warning,))
     return Transcript("plain", "through the driver's own filter, with jq", jq)
 

@@ -24,7 +24,7 @@ class DriverLauncher(Launcher):
     def __init__(
         self,
         host: Host,
-        described: Description,
+        description: Description,
         *,
         env: dict[str, str],
         plan: Path | None = None,
@@ -32,14 +32,14 @@ class DriverLauncher(Launcher):
         jq: str | None = None,
     ) -> None:
         self._host = host
-        self.described = described
+        self.description = description
         self._env = env
         self._plan = plan
         self._context = context
         self._jq = jq
         self._loops = 0
         self.path = host.driver
-        self.resumes = described.sessions
+        self.resumes = description.sessions
 
     def command_line(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> CommandLine:
         if prompt_file.is_file():
@@ -54,12 +54,12 @@ class DriverLauncher(Launcher):
         return CommandLine(argv, None, self._env)
 
     def _command(self, prompt_file: Path, session: str | None) -> list[str]:
-        built = self._host.command(prompt_file, self._loop_context(), session or "", live=self.described.live)
+        built = self._host.command(prompt_file, self._loop_context(), session or "", live=self.description.live)
         for index, argument in enumerate(built.argv):
             size = len(argument.encode("utf-8", "surrogateescape"))
             if size > MAX_ARGUMENT:
                 raise UsageError(
-                    f"the driver {self.described.name} passes the prompt as one argument (number {index}, {size:,} "
+                    f"the driver {self.description.name} passes the prompt as one argument (number {index}, {size:,} "
                     f"bytes), but the system limit is {MAX_ARGUMENT:,} bytes.\n"
                     "  Shorten the prompt, or put the details in a file and tell the agent to read it."
                 )
@@ -78,15 +78,15 @@ class DriverLauncher(Launcher):
             return None
         from ralph.dialects.driver.jq import JqAdapter
 
-        return JqAdapter(self._jq, self.described.filter)
+        return JqAdapter(self._jq, self.description.filter)
 
     def find_session(self, stdout: Path) -> str | None:
-        if not self.described.extract_session_id_from_output:
+        if not self.description.extract_session_id_from_output:
             return None
         return self._session("driver_extract_session_id_from_output", stdout)
 
     def fallback_session(self, stdout: Path) -> str | None:
-        if not self.described.fallback_session_id:
+        if not self.description.fallback_session_id:
             return None
         return self._session("driver_fallback_session_id", stdout)
 
@@ -100,7 +100,7 @@ class DriverLauncher(Launcher):
         return Examined(
             version=self.version(),
             minimum=minimum,
-            notes=(describe(self.described), f"driver_min_version: {minimum or 'not reported'}"),
+            notes=(describe(self.description), f"driver_min_version: {minimum or 'not reported'}"),
             problem="driver_check_available reports that its CLI is not available" if available is False else None,
         )
 
@@ -108,7 +108,7 @@ class DriverLauncher(Launcher):
         """The version that the CLI prints for --version."""
         from ralph.agents.detect import help_text
 
-        program = which(self.described.binary)
+        program = which(self.description.binary)
         found = re.search(r"\d+(?:\.\d+)+", help_text(program, ("--version",))) if program else None
         return found[0] if found else None
 

@@ -25,9 +25,9 @@ def row(launch: Launch) -> Row | None:
         return None
     reported = _reported(launch.transcript)
     return Row(
-        name=launcher.described.name,
-        title=launcher.described.title,
-        path=which(launcher.described.binary),
+        name=launcher.description.name,
+        title=launcher.description.title,
+        path=which(launcher.description.binary),
         version=launcher.version(),
         works=True,
         prompt="driver",
@@ -37,8 +37,8 @@ def row(launch: Launch) -> Row | None:
         usage="usage" in reported,
         cost="cost" in reported,
         session="session" in reported,
-        resume=launcher.described.sessions,
-        tool_list=launcher.described.allow_list,
+        resume=launcher.description.sessions,
+        tool_list=launcher.description.allow_list,
         model=False,
         install="",
         link="",
@@ -51,8 +51,8 @@ def lines(workdir: Path, launch: Launch | None) -> list[str]:
     used = None
     if launch is not None and isinstance(launch.launcher, DriverLauncher):
         used = launch.launcher.path
-        found.append(f"{launch.launcher.described.name} is this project's driver: {_shown(used, workdir)}")
-        found.append(f"  {describe(launch.launcher.described)}")
+        found.append(f"{launch.launcher.description.name} is this project's driver: {_shown(used, workdir)}")
+        found.append(f"  {describe(launch.launcher.description)}")
     others = [path for path in all_drivers(workdir) if path != used and "driver_build_command" in _text(path)]
     if others:
         found.append(f"Other drivers of this project (--driver NAME): {', '.join(path.stem for path in others)}")

@@ -1,4 +1,4 @@
-"""Plans: Markdown files with checkboxes, of which each iteration does one task section."""
+"""Plans: Markdown files with checkboxes. Each iteration does one task section."""
 
 from __future__ import annotations
 
