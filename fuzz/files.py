@@ -16,8 +16,8 @@ from ralph.agents import specfile
 from ralph.config import layers
 from ralph.config.durations import format_duration, parse_duration, write_duration
 from ralph.dialects import modules
+from ralph.dialects.detect import Dialect, Found
 from ralph.dialects.driver import ralphrc
-from ralph.dialects.found import Dialect, Found
 from ralph.errors import UsageError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`ralph as-claude` as a tool sees it that believes it drives Claude."""
+"""`ralph as-claude`, from the point of view of a tool that drives Claude."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TRANSCRIPT = [
 
 @pytest.fixture
 def codex(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Puts a codex into PATH that notes how it was called and then does as told."""
+    """Puts a fake codex in PATH that records how it was called and then runs `body`."""
     folder = tmp_path_factory.mktemp("bin")
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     for name in ("CODEX_MODEL", "CODEX_SANDBOX", "CODEX_VERBOSE"):
@@ -91,7 +91,7 @@ def words(lines: list[dict[str, Any]]) -> list[str]:
     return [line["delta"]["text"] for line in lines if line["type"] == "content_block_delta"]
 
 
-def test_the_event_table_of_the_contract_holds(codex: Callable[..., Path], tmp_path: Path) -> None:
+def test_events_follow_the_contract(codex: Callable[..., Path], tmp_path: Path) -> None:
     codex(writes(*TRANSCRIPT))
     code, lines, _ = call(tmp_path, "--agent", "codex", "-p", "Fix it")
     assert code == 0
@@ -102,7 +102,7 @@ def test_the_event_table_of_the_contract_holds(codex: Callable[..., Path], tmp_p
     assert last["usage"] == {"input_tokens": 40, "cache_read_input_tokens": 60, "output_tokens": 7}
 
 
-def test_commands_are_shown_when_asked_for_and_cannot_end_a_loop(
+def test_commands_are_shown_if_verbose_and_cannot_end_a_loop(
     codex: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     codex(writes(*TRANSCRIPT))
@@ -114,7 +114,7 @@ def test_commands_are_shown_when_asked_for_and_cannot_end_a_loop(
     assert "<<<RALPHEX:" not in text
 
 
-def test_the_prompt_comes_by_flag_or_on_stdin_and_claudes_flags_are_ignored(
+def test_the_prompt_is_a_flag_or_on_stdin_and_other_flags_are_ignored(
     codex: Callable[..., Path], tmp_path: Path
 ) -> None:
     folder = codex(writes(*TRANSCRIPT))
@@ -126,7 +126,7 @@ def test_the_prompt_comes_by_flag_or_on_stdin_and_claudes_flags_are_ignored(
 
 
 @pytest.mark.parametrize(
-    ("variables", "flags", "there", "absent"),
+    ("variables", "flags", "present", "absent"),
     [
         ({"CODEX_MODEL": "gpt-x"}, (), ["-m", "gpt-x", "--dangerously-bypass-approvals-and-sandbox"], "--sandbox"),
         ({"CODEX_MODEL": "gpt-x"}, ("--model", "gpt-y"), ["-m", "gpt-y"], "gpt-x"),
@@ -143,7 +143,7 @@ def test_codex_variables_are_honoured(
     monkeypatch: pytest.MonkeyPatch,
     variables: dict[str, str],
     flags: tuple[str, ...],
-    there: list[str],
+    present: list[str],
     absent: str,
 ) -> None:
     folder = codex(writes(*TRANSCRIPT))
@@ -151,12 +151,12 @@ def test_codex_variables_are_honoured(
         monkeypatch.setenv(name, value)
     assert call(tmp_path, "--agent", "codex", *flags, "-p", "Fix it")[0] == 0
     given = (folder / "args").read_text().splitlines()
-    start = given.index(there[0])
-    assert given[start : start + 2] == there[:2] if len(there) > 1 else there[0] in given
+    start = given.index(present[0])
+    assert given[start : start + 2] == present[:2] if len(present) > 1 else present[0] in given
     assert absent not in given
 
 
-def test_what_a_file_says_about_another_agent_is_not_for_this_one(codex: Callable[..., Path], tmp_path: Path) -> None:
+def test_settings_for_another_agent_are_ignored(codex: Callable[..., Path], tmp_path: Path) -> None:
     folder = codex(writes(*TRANSCRIPT))
     (tmp_path / "ralph.yml").write_text("agent: claude\nmodel: opus\ncommand: ./claude\ntranscript: claude\n")
     code, lines, _ = call(tmp_path, "--agent", "codex", "-p", "Fix it")
@@ -165,14 +165,14 @@ def test_what_a_file_says_about_another_agent_is_not_for_this_one(codex: Callabl
     assert "opus" not in (folder / "args").read_text()
 
 
-def test_a_wrong_sandbox_is_refused(
+def test_an_invalid_sandbox_is_refused(
     codex: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = codex(writes(*TRANSCRIPT))
     monkeypatch.setenv("CODEX_SANDBOX", "none")
-    code, lines, said = call(tmp_path, "--agent", "codex", "-p", "Fix it")
+    code, lines, errors = call(tmp_path, "--agent", "codex", "-p", "Fix it")
     assert code == 64
-    assert "workspace-write" in said
+    assert "workspace-write" in errors
     assert lines[-1]["is_error"] is True
     assert not (folder / "args").exists()
 
@@ -187,21 +187,21 @@ def test_a_wrong_sandbox_is_refused(
         ("kill -9 $$", 137, "SIGKILL"),
     ],
 )  # fmt: skip
-def test_errors_are_told_and_the_exit_code_is_kept(
+def test_errors_are_reported_and_the_exit_code_is_kept(
     codex: Callable[..., Path], tmp_path: Path, body: str, code: int, reason: str
 ) -> None:
     codex(body)
-    got, lines, said = call(tmp_path, "--agent", "codex", "-p", "Fix it")
+    got, lines, errors = call(tmp_path, "--agent", "codex", "-p", "Fix it")
     assert got == code
     assert [line["type"] for line in lines].count("result") == 1
     assert lines[-1]["is_error"] is True
     assert reason in lines[-1]["result"]
-    assert reason in said
+    assert reason in errors
     if ">&2" in body:
-        assert "no such flag" in said
+        assert "no such flag" in errors
 
 
-def test_a_limit_reaches_our_own_host_as_a_limit(codex: Callable[..., Path], repo: Path) -> None:
+def test_a_rate_limit_is_recognised_by_our_own_host(codex: Callable[..., Path], repo: Path) -> None:
     limit = "unexpected status 429 Too Many Requests: slow down"
     codex(writes({"type": "error", "message": limit}, {"type": "turn.failed", "error": {"message": limit}}, code=1))
     command = f"{sys.executable} -m ralph as-claude --agent codex"
@@ -218,7 +218,7 @@ def test_a_limit_reaches_our_own_host_as_a_limit(codex: Callable[..., Path], rep
     assert end["outcome"] == "rate_limited"
 
 
-def test_words_come_while_the_agent_is_still_at_work(codex: Callable[..., Path], tmp_path: Path) -> None:
+def test_text_is_written_while_the_agent_is_still_running(codex: Callable[..., Path], tmp_path: Path) -> None:
     codex(f"echo '{json.dumps(MESSAGE)}'; sleep 60")
     with subprocess.Popen(
         [sys.executable, "-m", "ralph", "as-claude", "--agent", "codex", "-p", "x"],
@@ -237,7 +237,7 @@ def test_words_come_while_the_agent_is_still_at_work(codex: Callable[..., Path],
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left_when_it_is_ended(
+def test_no_process_is_left_when_it_is_killed(
     codex: Callable[..., Path], tmp_path: Path, how: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = codex("setsid sleep 600 & touch $(dirname $0)/working; sleep 600")
@@ -254,7 +254,7 @@ def test_nothing_is_left_when_it_is_ended(
         ralph.wait(30)
 
 
-def test_it_ends_when_the_one_who_started_it_is_gone(
+def test_it_ends_when_its_parent_process_is_gone(
     codex: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = codex("touch $(dirname $0)/working; sleep 600")
@@ -269,21 +269,21 @@ def test_it_ends_when_the_one_who_started_it_is_gone(
         host.wait()
 
 
-def test_an_agent_that_is_not_there_is_told_in_claudes_words_too(tmp_path: Path) -> None:
-    code, lines, said = call(tmp_path, "--agent", "no-such-agent", "-p", "x")
+def test_an_unknown_agent_is_reported_in_claudes_format_too(tmp_path: Path) -> None:
+    code, lines, errors = call(tmp_path, "--agent", "no-such-agent", "-p", "x")
     assert code == 64
     assert lines[-1]["is_error"] is True
-    assert "no-such-agent" in said
+    assert "no-such-agent" in errors
 
 
-def test_no_prompt_is_a_mistake(tmp_path: Path) -> None:
-    code, lines, said = call(tmp_path, "--agent", "demo", "--print")
+def test_a_missing_prompt_is_an_error(tmp_path: Path) -> None:
+    code, lines, errors = call(tmp_path, "--agent", "demo", "--print")
     assert code == 64
-    assert "-p" in said
+    assert "-p" in errors
     assert lines[-1]["is_error"] is True
 
 
-def test_json_and_text_are_written_when_asked_for(codex: Callable[..., Path], tmp_path: Path) -> None:
+def test_the_output_formats_json_and_text(codex: Callable[..., Path], tmp_path: Path) -> None:
     codex(writes(*TRANSCRIPT))
     _, lines, _ = call(tmp_path, "--agent", "codex", "--output-format", "json", "-p", "x")
     assert [line["result"] for line in lines] == ["fixed the bug"]
@@ -298,7 +298,7 @@ def test_json_and_text_are_written_when_asked_for(codex: Callable[..., Path], tm
     assert text.stdout == b"fixed the bug\n"
 
 
-def test_a_claude_that_is_this_command_does_not_start_itself_for_ever(
+def test_a_claude_that_is_this_command_does_not_start_itself_forever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bin").mkdir()
@@ -308,9 +308,9 @@ def test_a_claude_that_is_this_command_does_not_start_itself_for_ever(
     )
     shim.chmod(0o755)
     monkeypatch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
-    code, lines, said = call(tmp_path, "--agent", "claude", "-p", "x")
+    code, lines, errors = call(tmp_path, "--agent", "claude", "-p", "x")
     assert code == 64
-    assert "itself" in said
+    assert "itself" in errors
     assert lines[-1]["is_error"] is True
 
 
@@ -334,11 +334,11 @@ def test_a_claude_that_is_this_command_does_not_start_itself_for_ever(
         ([], Asked()),
     ],
 )
-def test_claudes_command_lines_are_understood(line: list[str], asked: Asked) -> None:
+def test_claudes_command_lines_are_parsed(line: list[str], asked: Asked) -> None:
     assert parse(line) == asked
 
 
-def test_a_format_that_nobody_has_is_a_mistake() -> None:
+def test_an_unknown_format_is_an_error() -> None:
     with pytest.raises(UsageError, match="stream-json"):
         parse(["--output-format", "stream", "-p", "x"])
 

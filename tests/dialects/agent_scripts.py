@@ -1,4 +1,4 @@
-"""Agent scripts for tests, and what a run left in its journal."""
+"""Agent scripts for tests, and helpers that read what a run left in its journal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 DONE = "<promise>COMPLETE</promise>"
 REPLAN = "<promise>REPLAN</promise>"
 
-#: Lines that begin with `say:` are the agent's words.
+#: Lines that begin with `say:` are the agent's response.
 PLAIN = """
 AGENT_CLI=cat
 agent_invoke() { printf 'tool: looking\\nsay: %s\\n' "working"; }
@@ -21,7 +21,7 @@ agent_format_display() { while IFS= read -r line; do echo "seen $line"; done; }
 
 
 def write(root: Path, body: str = "", name: str = "fake", config: str | None = 'AGENT="fake"\n') -> Path:
-    """agents/NAME.sh: a whole script whose functions `body` may define anew."""
+    """Writes agents/NAME.sh, a complete script. `body` may redefine its functions."""
     path = root / "agents" / f"{name}.sh"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(PLAIN + body)

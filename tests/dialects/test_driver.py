@@ -1,4 +1,4 @@
-"""Whole runs in projects of the driver convention: drivers as people have them, with pretended CLIs behind them."""
+"""Whole runs in projects of the driver convention: realistic drivers with fake CLIs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def status(signal: str, word: str = "IN_PROGRESS", advice: str = "go on") -> str
 
 
 class Project:
-    """A repository of that convention; CLIs are put into a PATH of their own."""
+    """A repository that follows the driver convention. Fake CLIs go into a folder that is in PATH."""
 
     def __init__(self, root: Path, bin_folder: Path) -> None:
         self.root = root
@@ -48,7 +48,7 @@ class Project:
         return path
 
     def cli(self, name: str, body: str) -> None:
-        """It notes its arguments, one call a line, then does `body` with the number of the call in $n."""
+        """A CLI that records its arguments, then runs `body` with the number of the call in $n."""
         path = self.bin / name
         path.write_text(
             "#!/usr/bin/env bash\n"
@@ -96,7 +96,7 @@ def claude(text: str, session: str = "s-1", **result: Any) -> list[str]:
 # -- the skeleton
 
 
-def test_the_skeleton_of_the_contract_runs_as_it_stands(project: Project, ralph: Ralph) -> None:
+def test_the_skeleton_driver_runs_unchanged(project: Project, ralph: Ralph) -> None:
     project.rc('PLATFORM_DRIVER="my-platform"')
     project.drivers("ralph/drivers")
     project.cli(
@@ -129,7 +129,7 @@ def test_dry_run_shows_the_command_and_the_convention_and_runs_nothing(project: 
         "bypassPermissions",
         "'Bash(git *)'",
         "--include-partial-messages",
-        "claude (by the driver's name)",
+        "claude (from the driver's name)",
         "driver              claude-code                       .ralphrc:1",
     ):
         assert part in done.stdout
@@ -139,7 +139,7 @@ def test_dry_run_shows_the_command_and_the_convention_and_runs_nothing(project: 
 # -- a driver of a known agent
 
 
-def test_a_known_agents_stream_is_read_and_its_session_goes_on(project: Project, ralph: Ralph) -> None:
+def test_a_known_agents_stream_is_read_and_its_session_resumed(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=claude-code", "CLAUDE_PERMISSION_MODE=plan")
     project.drivers()
     project.cli(
@@ -170,7 +170,7 @@ def test_a_denial_prints_the_drivers_help_and_needs_a_person(project: Project, r
     assert "Keep CLAUDE_PERMISSION_MODE=bypassPermissions in .ralphrc (Claude Code)" in done.stdout
 
 
-def test_tools_are_checked_where_the_driver_has_a_list(project: Project, ralph: Ralph) -> None:
+def test_tools_are_checked_if_the_driver_has_a_list(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=claude-code")
     project.drivers()
     project.cli("claude", says(*claude(status("true"))))
@@ -192,7 +192,7 @@ def test_a_driver_without_a_list_says_that_it_ignores_it(project: Project, ralph
     assert "OpenCode ignores the list of allowed tools" in done.stdout
 
 
-def test_an_agent_of_plain_text_is_read_too(project: Project, ralph: Ralph) -> None:
+def test_an_agent_that_writes_plain_text_is_read(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=copilot")
     project.drivers()
     project.cli("copilot", 'if [ "$n" = 1 ]; then echo thinking; else\n' + says("Done.", "", status("true")) + "\nfi")
@@ -201,7 +201,7 @@ def test_an_agent_of_plain_text_is_read_too(project: Project, ralph: Ralph) -> N
     calls = project.calls("copilot")
     assert [c[:3] for c in calls] == [["--yolo", "-s", "-p"]] * 2
     assert calls[1][3] == "Loop #2.\n\n" + PROMPT.rstrip("\n")
-    assert "cannot go on with a session" not in done.stdout  # nobody asked for it
+    assert "cannot resume a session" not in done.stdout  # it was not requested
 
 
 def test_a_driver_without_sessions_refuses_the_flag(project: Project, ralph: Ralph) -> None:
@@ -210,7 +210,7 @@ def test_a_driver_without_sessions_refuses_the_flag(project: Project, ralph: Ral
     project.cli("copilot", "echo hello")
     done = ralph("run", "--continue-session")
     assert done.returncode == 64
-    assert "cannot go on with a session" in done.stderr
+    assert "cannot resume a session" in done.stderr
 
 
 def test_codex_is_resumed_by_its_thread(project: Project, ralph: Ralph) -> None:
@@ -234,7 +234,7 @@ def test_codex_is_resumed_by_its_thread(project: Project, ralph: Ralph) -> None:
 # -- sessions
 
 
-def test_the_drivers_own_way_to_the_session_comes_first(project: Project, ralph: Ralph) -> None:
+def test_the_drivers_own_hook_finds_the_session_first(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=opencode")
     project.drivers()
     project.cli("opencode", says('{"session":{"id":"own"},"sessionId":"generic"}'))
@@ -242,7 +242,7 @@ def test_the_drivers_own_way_to_the_session_comes_first(project: Project, ralph:
     assert project.calls("opencode")[1][3:6] == ["--continue", "--session", "own"]
 
 
-def test_then_the_usual_places_and_then_the_drivers_last_resort(project: Project, ralph: Ralph) -> None:
+def test_then_the_agents_output_and_then_the_fallback_hook(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=opencode")
     project.drivers()
     project.cli("opencode", says('{"metadata":{"session_id":"generic"}}'))
@@ -255,7 +255,7 @@ def test_then_the_usual_places_and_then_the_drivers_last_resort(project: Project
     assert project.calls("opencode")[2][5] == "last"
 
 
-def test_each_starts_afresh_if_sessions_are_not_wanted(project: Project, ralph: Ralph) -> None:
+def test_every_iteration_is_fresh_without_session_continuity(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=my-platform", "SESSION_CONTINUITY=false")
     project.drivers()
     project.cli("my-platform", 'echo \'{"session_id":"s"}\'')
@@ -263,7 +263,7 @@ def test_each_starts_afresh_if_sessions_are_not_wanted(project: Project, ralph: 
     assert all("--session" not in c and "--context" not in c for c in project.calls("my-platform"))
 
 
-# -- what can be wrong
+# -- errors
 
 
 def test_a_missing_hook_is_an_error_before_anything_runs(project: Project, ralph: Ralph) -> None:
@@ -278,7 +278,7 @@ def test_a_missing_hook_is_an_error_before_anything_runs(project: Project, ralph
     assert project.calls("my-platform") == []
 
 
-def test_a_prompt_that_fits_no_argument_is_told_before_the_start(project: Project, ralph: Ralph) -> None:
+def test_a_prompt_that_is_too_long_for_an_argument_is_refused_before_the_start(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=claude-code")
     project.drivers()
     project.cli("claude", "echo hello")
@@ -291,7 +291,7 @@ def test_a_prompt_that_fits_no_argument_is_told_before_the_start(project: Projec
     assert len(project.calls("claude")) == 1
 
 
-def test_a_driver_that_takes_the_prompts_file_takes_any_length(project: Project, ralph: Ralph) -> None:
+def test_a_driver_that_passes_the_prompt_file_accepts_any_length(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=my-platform")
     project.drivers()
     project.cli("my-platform", 'wc -c < "$2"\n' + says(status("true")))
@@ -308,11 +308,11 @@ def test_a_name_that_leaves_the_folder_is_refused(project: Project, ralph: Ralph
     (project.root / ".ralph" / "evil.sh").write_text("touch ran\n")
     done = ralph("run")
     assert done.returncode == 64
-    assert "is not the name of a driver" in done.stderr
+    assert "is not a valid driver name" in done.stderr
     assert not (project.root / "ran").exists()
 
 
-def test_an_unknown_driver_lists_those_that_are_here(project: Project, ralph: Ralph) -> None:
+def test_an_unknown_driver_is_an_error_that_lists_the_known_ones(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=my-platfrom")
     project.drivers()
     done = ralph("run")
@@ -321,7 +321,7 @@ def test_an_unknown_driver_lists_those_that_are_here(project: Project, ralph: Ra
     assert ".ralph/drivers/my-platfrom.sh" in done.stderr
 
 
-def test_a_cli_that_is_not_there_is_told_before_the_start(project: Project, ralph: Ralph) -> None:
+def test_a_missing_cli_is_an_error_before_the_start(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=my-platform")
     project.drivers()
     done = ralph("run")
@@ -329,7 +329,7 @@ def test_a_cli_that_is_not_there_is_told_before_the_start(project: Project, ralp
     assert "'my-platform' (My Platform), which was not found" in done.stderr
 
 
-def test_an_agent_that_prints_nothing_is_no_success(project: Project, ralph: Ralph) -> None:
+def test_an_agent_that_prints_nothing_does_not_succeed(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=my-platform")
     project.drivers()
     project.cli("my-platform", "exit 0")
@@ -337,7 +337,7 @@ def test_an_agent_that_prints_nothing_is_no_success(project: Project, ralph: Ral
     assert project.metas("iteration_end")[0]["outcome"] == "empty"
 
 
-def test_a_failing_agent_does_not_complete_whatever_it_says(project: Project, ralph: Ralph) -> None:
+def test_a_failing_agent_does_not_complete_even_if_it_says_so(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=my-platform")
     project.drivers()
     project.cli("my-platform", says(status("true")) + "\nexit 3")
@@ -354,7 +354,7 @@ def test_blocked_needs_a_person(project: Project, ralph: Ralph) -> None:
     assert "needs the API key" in done.stdout
 
 
-def test_a_deadline_ends_the_agent_and_all_it_started(
+def test_a_timeout_ends_the_agent_and_everything_it_started(
     project: Project, ralph: Ralph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.rc("PLATFORM_DRIVER=my-platform", "CLAUDE_TIMEOUT_MINUTES=0.02")
@@ -365,11 +365,11 @@ def test_a_deadline_ends_the_agent_and_all_it_started(
     assert project.metas("iteration_end")[0]["outcome"] == "timeout_wall"
 
 
-# -- without a file of its own
+# -- without a driver file
 
 
-def test_where_there_is_no_driver_the_agent_of_that_name_runs(project: Project, ralph: Ralph) -> None:
-    """As in most projects of this convention: only .ralphrc and .ralph/PROMPT.md."""
+def test_without_a_driver_file_ralphs_own_agent_runs(project: Project, ralph: Ralph) -> None:
+    """Most projects of this convention have only .ralphrc and .ralph/PROMPT.md."""
     project.rc('ALLOWED_TOOLS="Write,Read,NoSuchTool"', "CLAUDE_CODE_CMD=claude", "CLAUDE_MODEL=some-model")
     project.cli(
         "claude",
@@ -390,10 +390,10 @@ def test_a_ticked_plan_is_complete(project: Project, ralph: Ralph) -> None:
     project.cli("my-platform", "echo ticking\nsed -i 's/\\[ \\]/[x]/' .ralph/fix_plan.md")
     done = ralph("run", "3")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "all 2 boxes of fix_plan.md are ticked" in done.stdout
+    assert "every box in fix_plan.md is ticked (2 of 2)" in done.stdout
 
 
-def test_the_test_command_must_agree(project: Project, ralph: Ralph) -> None:
+def test_the_test_command_must_pass(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=my-platform", "TEST_COMMAND='! test -f broken'")
     project.drivers()
     project.cli("my-platform", '[ "$n" = 1 ] && touch broken || rm -f broken\n' + says(status("true")))
@@ -402,7 +402,7 @@ def test_the_test_command_must_agree(project: Project, ralph: Ralph) -> None:
     assert len(project.calls("my-platform")) == 2
 
 
-def test_a_driver_by_its_path_needs_no_other_file(repo: Path, project: Project, ralph: Ralph) -> None:
+def test_a_driver_given_by_its_path_needs_no_other_file(repo: Path, project: Project, ralph: Ralph) -> None:
     shutil.rmtree(repo / ".ralph")
     project.cli("my-platform", says(status("true")))
     done = ralph("run", "1", "--driver", str(DRIVERS / "my-platform.sh"))
@@ -410,7 +410,7 @@ def test_a_driver_by_its_path_needs_no_other_file(repo: Path, project: Project, 
     assert "--context" not in project.calls("my-platform")[0]
 
 
-def test_what_the_project_keeps_beside_our_journal_stays_visible_to_git(project: Project, ralph: Ralph) -> None:
+def test_the_projects_own_files_in_dot_ralph_stay_visible_to_git(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=my-platform")
     project.drivers()
     project.cli("my-platform", says(status("true")))
@@ -433,37 +433,37 @@ def test_what_the_project_keeps_beside_our_journal_stays_visible_to_git(project:
     ("version", "expected"),
     [("2.0.76", "2.0.76, no version was tested"), ("1.9.9", "1.9.9, too old: 2.0.76 or later is needed")],
 )
-def test_doctor_tells_version_minimum_and_command(project: Project, ralph: Ralph, version: str, expected: str) -> None:
+def test_doctor_shows_version_minimum_and_command(project: Project, ralph: Ralph, version: str, expected: str) -> None:
     project.rc("PLATFORM_DRIVER=claude-code")
     project.drivers()
     project.cli("claude", f"echo '{version} (Claude Code)'")
-    told = ralph("doctor").stdout
+    shown = ralph("doctor").stdout
     for part in (
         f"claude-code (Claude Code) {expected}",
         "driver_min_version: 2.0.76",
         "stream-json",
-        "a command of its own",
+        "live output: separate command",
     ):
-        assert part in told
+        assert part in shown
 
 
-def test_doctor_says_if_the_driver_finds_its_cli_missing(project: Project, ralph: Ralph) -> None:
+def test_doctor_reports_a_cli_that_the_driver_finds_missing(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=picky")
     text = (DRIVERS / "my-platform.sh").read_text().replace("command -v my-platform &>/dev/null", "return 1")
     (project.drivers() / "picky.sh").write_text(text)
     project.cli("my-platform", "exit 0")
-    assert "driver_check_available says that its CLI is not available" in ralph("doctor").stdout
+    assert "driver_check_available reports that its CLI is not available" in ralph("doctor").stdout
 
 
-def test_agents_shows_the_projects_driver_and_names_the_others(project: Project, ralph: Ralph) -> None:
+def test_agents_shows_the_projects_driver_and_lists_the_others(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=opencode")
     project.drivers()
     project.cli("opencode", "echo 1.0.5")
-    told = ralph("agents").stdout
-    row = next(line for line in told.splitlines() if " driver " in line)
+    shown = ralph("agents").stdout
+    row = next(line for line in shown.splitlines() if " driver " in line)
     assert row.split() == ["opencode", "1.0.5", "driver", "yes", "yes", "yes", "yes", "yes", "yes", "-", "-"]
-    assert "sessions: its own way, the output, a last resort" in told
-    assert "Other drivers here (--driver NAME): claude-code, codex, copilot, cursor, my-platform" in told
+    assert "sessions: id from driver hook, agent output, fallback hook" in shown
+    assert "Other drivers of this project (--driver NAME): claude-code, codex, copilot, cursor, my-platform" in shown
 
 
 # -- the example
@@ -476,14 +476,14 @@ def test_the_example_runs_to_its_end(tmp_path: Path, ralph: Ralph) -> None:
     done = ralph("run", "10", cwd=copy)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Iterations 3" in done.stdout
-    assert "a line that is no JSON" in done.stdout
-    assert "Working on: Put a greeting" in done.stdout
+    assert "a line that is not JSON" in done.stdout
+    assert "Working on: Write a greeting" in done.stdout
     shown = ralph("config", cwd=copy).stdout
     assert "5m                                .ralphrc:6" in shown
 
 
 def test_ticking_a_box_is_progress(project: Project, ralph: Ralph) -> None:
-    """Where the plan lies beside our journal, it is the project's all the same."""
+    """Even though the fix plan is in .ralph/, like the journal."""
     project.rc("PLATFORM_DRIVER=my-platform", "CB_NO_PROGRESS_THRESHOLD=2")
     project.drivers()
     (project.root / ".ralph" / "fix_plan.md").write_text("- [ ] one\n" * 4)
@@ -493,7 +493,7 @@ def test_ticking_a_box_is_progress(project: Project, ralph: Ralph) -> None:
     assert len(project.calls("my-platform")) == 4
 
 
-def test_no_progress_is_stuck_as_the_file_says(project: Project, ralph: Ralph) -> None:
+def test_the_no_progress_threshold_of_the_file_applies(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=my-platform", "CB_NO_PROGRESS_THRESHOLD=2")
     project.drivers()
     project.cli("my-platform", 'echo "thinking $n"')

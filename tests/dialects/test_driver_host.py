@@ -1,4 +1,4 @@
-"""One driver, asked: what it says of itself, the command it makes, and all that can be wrong with it."""
+"""Calling the hooks of one driver: its description, the commands it builds, and its errors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from ralph.dialects.driver import host as host_module
 from ralph.dialects.driver.host import Host
+from ralph.dialects.driver.launch import is_valid_tool
 from ralph.dialects.driver.locate import locate
-from ralph.dialects.driver.planner import is_valid_tool
 from ralph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ REQUIRED = {
 
 @pytest.fixture
 def host(tmp_path: Path) -> Callable[..., Host]:
-    """A driver of the required hooks, with others in their place or beside them."""
+    """A driver with the required hooks, some of them replaced, and others added."""
 
     def make(text: str = "", without: str = "", variables: dict[str, str] | None = None, **hooks: str) -> Host:
         body = {**REQUIRED, **hooks}
@@ -49,7 +49,7 @@ def prompt(tmp_path: Path, text: str = "do it") -> Path:
     return path
 
 
-def test_what_a_driver_does_not_say_has_its_default(host: Callable[..., Host]) -> None:
+def test_optional_hooks_have_defaults(host: Callable[..., Host]) -> None:
     described = host().describe()
     assert (described.name, described.title, described.binary) == ("mine", "Mine", "mine-cli")
     assert described.tools == ("read",)
@@ -60,7 +60,7 @@ def test_what_a_driver_does_not_say_has_its_default(host: Callable[..., Host]) -
 
 @pytest.mark.parametrize("hook", REQUIRED)
 def test_a_missing_hook_is_named(host: Callable[..., Host], hook: str) -> None:
-    with pytest.raises(UsageError, match=rf"lacks this required hook: {hook}$"):
+    with pytest.raises(UsageError, match=rf"lacks a required hook: {hook}$"):
         host(without=hook).describe()
 
 
@@ -79,7 +79,7 @@ def test_every_byte_of_the_prompt_arrives(host: Callable[..., Host], tmp_path: P
     assert built.argv == ["mine-cli", text, "two\nlines", ""]
 
 
-def test_what_a_hook_prints_on_the_way_is_not_part_of_the_command(host: Callable[..., Host], tmp_path: Path) -> None:
+def test_other_output_of_a_hook_is_not_part_of_the_command(host: Callable[..., Host], tmp_path: Path) -> None:
     noisy = host("echo loading\n", driver_build_command='echo building; CLAUDE_CMD_ARGS=(mine-cli "$1"); echo built')
     assert noisy.describe().name == "mine"
     assert noisy.command(prompt(tmp_path), "", "", live=True).argv[0] == "mine-cli"
@@ -91,21 +91,21 @@ def test_the_live_command_is_the_drivers_own(host: Callable[..., Host], tmp_path
     assert mine.command(prompt(tmp_path), "", "", live=False).argv == ["mine-cli", "do it", "", ""]
 
 
-def test_a_live_command_that_cannot_be_made_leaves_the_usual_one(host: Callable[..., Host], tmp_path: Path) -> None:
+def test_without_a_live_command_the_normal_one_is_used(host: Callable[..., Host], tmp_path: Path) -> None:
     built = host(driver_prepare_live_command="LIVE_CMD_ARGS=(half); return 1").command(
         prompt(tmp_path), "", "", live=True
     )
     assert (built.argv[:2], built.live) == (["mine-cli", "do it"], False)
 
 
-def test_a_driver_that_makes_no_command_says_why(host: Callable[..., Host], tmp_path: Path) -> None:
+def test_the_error_says_why_a_driver_built_no_command(host: Callable[..., Host], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"returned 7\):\n  the key is missing"):
         host(driver_build_command="echo the key is missing >&2; return 7").command(prompt(tmp_path), "", "", live=True)
-    with pytest.raises(UsageError, match="made no command"):
+    with pytest.raises(UsageError, match="did not build a command"):
         host(driver_build_command="CLAUDE_CMD_ARGS=()").command(prompt(tmp_path), "", "", live=True)
 
 
-def test_a_driver_that_is_no_bash_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_syntax_error_in_a_driver_is_reported_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "broken.sh"
     hooks = "\n".join(f"{name}() {{ {code}; }}" for name, code in REQUIRED.items())
     path.write_text(f"{hooks}\nif [[ ; then\n")
@@ -119,7 +119,9 @@ def test_a_file_may_end_with_a_test_that_fails(host: Callable[..., Host], tmp_pa
     assert mine.describe().name == "mine"
 
 
-def test_all_globals_are_set_and_the_rest_is_a_clear_error(host: Callable[..., Host], tmp_path: Path) -> None:
+def test_the_globals_of_the_convention_are_set_and_others_are_an_error(
+    host: Callable[..., Host], tmp_path: Path
+) -> None:
     names = [
         "CLAUDE_USE_CONTINUE",
         "CLAUDE_OUTPUT_FORMAT",
@@ -138,22 +140,22 @@ def test_all_globals_are_set_and_the_rest_is_a_clear_error(host: Callable[..., H
         host(driver_build_command='CLAUDE_CMD_ARGS=("$NOBODY_SET_THIS")').command(prompt(tmp_path), "", "", live=True)
 
 
-def test_a_hook_that_exits_ends_nothing_but_itself(host: Callable[..., Host]) -> None:
+def test_a_hook_that_exits_is_an_error(host: Callable[..., Host]) -> None:
     with pytest.raises(UsageError):
         host(driver_valid_tools="exit 4").describe()
-    with pytest.raises(UsageError, match="driver_name says nothing"):
+    with pytest.raises(UsageError, match="driver_name prints nothing"):
         host(driver_name="exit 4").describe()
 
 
-def test_a_hook_that_hangs_is_ended(host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_module, "_PATIENCE", 0.3)
+def test_a_hook_that_hangs_is_killed(host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_module, "_TIMEOUT", 0.3)
     started = time.monotonic()
     with pytest.raises(UsageError, match="did not answer"):
         host(driver_valid_tools="sleep 60 & sleep 60").describe()
     assert time.monotonic() - started < 5
 
 
-def test_what_a_hook_leaves_behind_does_not_hold_it_up(host: Callable[..., Host], tmp_path: Path) -> None:
+def test_a_process_that_a_hook_leaves_behind_does_not_delay_it(host: Callable[..., Host], tmp_path: Path) -> None:
     started = time.monotonic()
     host(driver_build_command='sleep 3 & CLAUDE_CMD_ARGS=(mine-cli "$1")').command(prompt(tmp_path), "", "", live=True)
     assert time.monotonic() - started < 2
@@ -170,23 +172,23 @@ def test_a_helper_beside_the_driver_is_found(tmp_path: Path) -> None:
     ]
 
 
-def test_hooks_that_a_driver_has_not_say_nothing(host: Callable[..., Host]) -> None:
-    assert host().said("driver_fallback_session_id", "file") is None
+def test_a_hook_that_the_driver_does_not_define_has_no_output(host: Callable[..., Host]) -> None:
+    assert host().output_of("driver_fallback_session_id", "file") is None
     assert host().available() is None
     assert host(driver_check_available="return 1").available() is False
-    assert host(variables={"RALPHRC_FILE": "rc"}).said("driver_permission_denial_help") is not None
+    assert host(variables={"RALPHRC_FILE": "rc"}).output_of("driver_permission_denial_help") is not None
 
 
 # -- names and tools
 
 
-def test_a_name_stays_in_the_project(tmp_path: Path) -> None:
+def test_a_name_cannot_lead_out_of_the_project(tmp_path: Path) -> None:
     (tmp_path / "project" / ".ralph" / "drivers").mkdir(parents=True)
     project = tmp_path / "project"
     outside = tmp_path / "outside.sh"
     outside.write_text("")
     for name in ("../../../outside", "a/b", "..", "", "x..y", "-x"):
-        with pytest.raises(UsageError, match="is not the name of a driver"):
+        with pytest.raises(UsageError, match="is not a valid driver name"):
             locate(name, project, ".ralphrc:1")
     (project / ".ralph" / "drivers" / "link.sh").symlink_to(outside)
     with pytest.raises(UsageError, match="a link out of the project"):
@@ -197,7 +199,7 @@ def test_a_name_stays_in_the_project(tmp_path: Path) -> None:
     assert locate("none", project, "--driver") is None
 
 
-def test_both_folders_are_looked_in(tmp_path: Path) -> None:
+def test_drivers_are_found_in_both_folders(tmp_path: Path) -> None:
     for folder in (".ralph/drivers", "ralph/drivers"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "x.sh").write_text("")

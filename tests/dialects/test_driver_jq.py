@@ -1,4 +1,4 @@
-"""A driver's own filter over a stream: with the real jq."""
+"""A driver's own display filter, run by the real jq."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.needs("jq")
 
 @pytest.fixture
 def shown() -> Iterator[Callable[..., list[tuple[str, str]]]]:
-    """What a filter makes of lines: who said it, and what."""
+    """The tag and the text of each event that a filter produces from some lines."""
     made: list[JqAdapter] = []
 
     def show(program: str, *lines: str) -> list[tuple[str, str]]:
@@ -38,7 +38,7 @@ def shown() -> Iterator[Callable[..., list[tuple[str, str]]]]:
         adapter.flush()
 
 
-def test_a_line_that_is_no_json_does_not_end_the_filter(shown: Callable[..., list[tuple[str, str]]]) -> None:
+def test_a_line_that_is_not_json_does_not_stop_the_filter(shown: Callable[..., list[tuple[str, str]]]) -> None:
     assert shown(".text", '{"text":"one"}', "oops", "{broken", '{"text":"two"}') == [
         ("AI", "one"),
         ("SYS", "oops"),
@@ -47,17 +47,17 @@ def test_a_line_that_is_no_json_does_not_end_the_filter(shown: Callable[..., lis
     ]
 
 
-def test_a_line_on_which_the_filter_fails_does_not_end_it(shown: Callable[..., list[tuple[str, str]]]) -> None:
+def test_an_error_in_the_filter_does_not_stop_it(shown: Callable[..., list[tuple[str, str]]]) -> None:
     assert shown('.text + "!"', '{"text":5}', '{"text":"two"}') == [("AI", '{"text":5}'), ("AI", "two!")]
 
 
-def test_fragments_are_joined_to_lines(shown: Callable[..., list[tuple[str, str]]]) -> None:
+def test_fragments_are_joined_into_lines(shown: Callable[..., list[tuple[str, str]]]) -> None:
     lines = ('{"delta":"---RAL"}', '{"delta":"PH_STATUS---\\nSTA"}', '{"delta":"TUS: x"}', '{"stop":1}')
     program = '.delta // (select(.stop) | "\\n")'
     assert shown(program, *lines) == [("AI", "---RALPH_STATUS---"), ("AI", "STATUS: x")]
 
 
-def test_whole_messages_stay_apart(shown: Callable[..., list[tuple[str, str]]]) -> None:
+def test_whole_messages_stay_separate(shown: Callable[..., list[tuple[str, str]]]) -> None:
     assert shown(".text", '{"text":"one"}', '{"text":"two\\nthree"}') == [("AI", "one"), ("AI", "two\nthree")]
 
 
@@ -66,18 +66,18 @@ def test_what_the_filter_leaves_out_is_not_shown(shown: Callable[..., list[tuple
     assert shown(".a[]?", '{"a":["x",{"y":1},2]}', '{"a":null}') == [("AI", 'x{"y":1}2')]
 
 
-def test_a_filter_with_comments_and_many_lines_is_taken(shown: Callable[..., list[tuple[str, str]]]) -> None:
+def test_a_filter_may_have_comments_and_several_lines(shown: Callable[..., list[tuple[str, str]]]) -> None:
     assert shown("# a comment\nif .t then .t\nelse empty end # more", '{"t":"x"}') == [("AI", "x")]
 
 
-def test_text_alone_is_the_agents_own(shown: Callable[..., list[tuple[str, str]]]) -> None:
+def test_plain_text_without_json_is_the_agents_own(shown: Callable[..., list[tuple[str, str]]]) -> None:
     assert shown(".text", "hello", "world") == [("AI", "hello"), ("AI", "world")]
 
 
-def test_a_filter_that_dies_or_thinks_forever_loses_no_line(
+def test_no_line_is_lost_if_the_filter_exits_or_hangs(
     shown: Callable[..., list[tuple[str, str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jq_module, "_PATIENCE", 0.5)
+    monkeypatch.setattr(jq_module, "_TIMEOUT", 0.5)
     for program in ("halt", "last(repeat(.))"):
         assert shown(program, '{"text":"one"}', '{"text":"two"}') == [
             ("meta", "parse_error"),
@@ -86,11 +86,11 @@ def test_a_filter_that_dies_or_thinks_forever_loses_no_line(
         ]
 
 
-def test_a_long_line_and_odd_bytes_come_through(shown: Callable[..., list[tuple[str, str]]]) -> None:
+def test_long_lines_and_invalid_bytes_are_kept(shown: Callable[..., list[tuple[str, str]]]) -> None:
     long = "x" * 3_000_000
     assert shown(".text", f'{{"text":"{long}"}}', '{"text":"a\u2028b \udcff"}')[0] == (Tag.AI.value, long)
 
 
-def test_what_is_no_filter_is_told_before_the_start() -> None:
+def test_an_invalid_filter_is_reported() -> None:
     assert complaint(str(JQ), ".text") is None
     assert "syntax error" in (complaint(str(JQ), "if then") or "")

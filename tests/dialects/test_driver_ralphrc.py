@@ -1,4 +1,4 @@
-"""`.ralphrc` is data: what a shell would make of it as far as that needs no shell, and nothing is ever run."""
+"""`.ralphrc` is read as data: values are the same as in bash, but nothing is ever executed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ralph.config.layers import resolve
-from ralph.dialects.driver.layer import layer
+from ralph.dialects.detect import Dialect, Found, choose
+from ralph.dialects.driver.config import layer
 from ralph.dialects.driver.ralphrc import read
-from ralph.dialects.found import Dialect, Found, choose
 from ralph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ENVIRON = {"HOME": "/home/someone", "SET": "given"}
 
-#: What bash itself makes of these is what we must make of them.
+#: Lines whose values must be the same as in bash.
 LINES = [
     "KEY=plain",
     "KEY=",
@@ -59,7 +59,7 @@ LINES = [
 
 
 @pytest.mark.parametrize("text", LINES)
-def test_a_value_is_what_bash_makes_of_it(text: str) -> None:
+def test_a_value_is_the_same_as_in_bash(text: str) -> None:
     script = text.replace("\r", "") + "\nprintf '%s' \"$KEY\""
     bash = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=ENVIRON, check=True).stdout
     file = read(text + "\n", ENVIRON)
@@ -70,17 +70,19 @@ def test_a_value_is_what_bash_makes_of_it(text: str) -> None:
 @pytest.mark.parametrize(
     "code", ["$(touch ran)", "`touch ran`", '"$(touch ran)"', '"x`touch ran`"', "${A:-$(touch ran)}"]
 )
-def test_what_would_have_to_be_run_is_refused_with_its_line(
+def test_a_command_substitution_is_refused_with_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".ralphrc").write_text(f"# first\n\nTEST_COMMAND={code}\nMAX_CALLS_PER_HOUR=7\n")
-    with pytest.raises(UsageError, match=r"\.ralphrc:3: TEST_COMMAND: .*would have to be run"):
+    with pytest.raises(
+        UsageError, match=r"\.ralphrc:3: TEST_COMMAND: .* is not supported, because this file is never executed"
+    ):
         settings(tmp_path)
     assert not (tmp_path / "ran").exists()
 
 
-def test_single_quotes_and_comments_may_speak_of_commands() -> None:
+def test_single_quotes_and_comments_may_contain_command_substitutions() -> None:
     file = read("# `date` and $(date)\nKEY='$(date)'\nTWO=\"\\$(date) \\`date\\`\"\n", {})
     assert (file.values["KEY"].value, file.values["TWO"].value) == ("$(date)", "$(date) `date`")
     assert not file.problems
@@ -90,7 +92,7 @@ def test_an_open_quote_is_a_problem() -> None:
     assert read('A=1\nKEY="open\n', {}).problems == [(2, 'KEY: the quote " is not closed')]
 
 
-def test_code_is_left_out_and_what_it_would_set_is_not_taken_for_a_fact() -> None:
+def test_code_is_skipped_with_its_assignments() -> None:
     file = read('if [ -n "$CI" ]; then\n  KEY=in-ci\nfi\nsource other\nAFTER=1\n', {})
     assert "KEY" not in file.values
     assert file.values["AFTER"].value == "1"
@@ -98,7 +100,7 @@ def test_code_is_left_out_and_what_it_would_set_is_not_taken_for_a_fact() -> Non
 
 
 @given(st.text(alphabet="KEY=ab\n\r\t \"'$`{}()[]:-+\\#;0é\udcff", max_size=80))
-def test_whatever_a_file_holds_it_is_read_to_its_end(text: str) -> None:
+def test_any_file_is_read_to_its_end(text: str) -> None:
     file = read(text, {"KEY": "given"})
     assert all(1 <= line <= text.count("\n") + 1 for line, _ in (*file.problems, *file.remarks))
 
@@ -163,27 +165,27 @@ def test_another_agent_on_the_command_line_replaces_the_driver(tmp_path: Path) -
     rc(tmp_path, "PLATFORM_DRIVER=one")
     resolved = settings(tmp_path, agent="codex")
     assert (resolved.settings.agent, resolved.settings.driver) == ("codex", None)
-    assert resolved.settings.signals == "status"  # the prompt asks for a block, whoever reads it
+    assert resolved.settings.signals == "status"  # the prompt asks for a block, whichever agent reads it
 
 
-def test_where_the_file_says_nothing_the_conventions_defaults_hold(tmp_path: Path) -> None:
+def test_unset_keys_have_the_conventions_defaults(tmp_path: Path) -> None:
     rc(tmp_path, "PROJECT_NAME=x")
     s = settings(tmp_path).settings
     assert (s.driver, s.wall_timeout, s.continue_session, s.session_expiry) == ("claude-code", 900.0, True, 86400.0)
 
 
-def test_unknown_keys_name_the_nearest_and_idle_ones_are_named_once(tmp_path: Path) -> None:
+def test_unknown_keys_get_a_suggestion_and_unsupported_ones_are_listed_once(tmp_path: Path) -> None:
     rc(tmp_path, "CLAUDE_TIMOUT_MINUTES=3", "REVIEW_MODE=off", "CLAUDE_AUTO_UPDATE=false", "PROJECT_TYPE=go")
     assert settings(tmp_path).warnings == [
-        ".ralphrc: known, but not acted on yet: REVIEW_MODE, CLAUDE_AUTO_UPDATE",
+        ".ralphrc: not supported yet, ignored: REVIEW_MODE, CLAUDE_AUTO_UPDATE",
         (
             ".ralphrc:1: unknown key 'CLAUDE_TIMOUT_MINUTES' (did you mean 'CLAUDE_TIMEOUT_MINUTES'?); "
-            "only a driver may read it"
+            "only a driver can use it"
         ),
     ]
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     rc(
         tmp_path,
         "CLAUDE_TIMEOUT_MINUTES=soon",
@@ -201,21 +203,21 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         assert part in str(caught.value)
 
 
-def test_gates_that_only_warn_do_not_hold_back_completion(tmp_path: Path) -> None:
+def test_gates_that_only_warn_do_not_prevent_completion(tmp_path: Path) -> None:
     rc(tmp_path, "QUALITY_GATES='make lint'", 'QUALITY_GATE_MODE="${QUALITY_GATE_MODE:-warn}"', "TEST_COMMAND=true")
     resolved = settings(tmp_path)
     assert resolved.settings.verify == ("true",)
     assert "QUALITY_GATE_MODE is warn" in resolved.warnings[0]
 
 
-def test_the_file_in_the_folder_is_read_before_the_one_beside_it(tmp_path: Path) -> None:
+def test_the_file_in_dot_ralph_takes_precedence(tmp_path: Path) -> None:
     rc(tmp_path, "CLAUDE_TIMEOUT_MINUTES=1")
     rc(tmp_path, "CLAUDE_TIMEOUT_MINUTES=2", where=".ralph/.ralphrc")
     resolved = settings(tmp_path)
     assert (resolved.settings.wall_timeout, resolved.origins["wall_timeout"]) == (120.0, ".ralph/.ralphrc:1")
 
 
-def test_prompt_and_plan_are_found_in_the_folder(tmp_path: Path) -> None:
+def test_prompt_and_fix_plan_are_found_in_dot_ralph(tmp_path: Path) -> None:
     (tmp_path / ".ralph").mkdir()
     for name in ("PROMPT.md", "OTHER.md", "@fix_plan.md"):
         (tmp_path / ".ralph" / name).write_text("- [ ] x\n")
@@ -225,15 +227,15 @@ def test_prompt_and_plan_are_found_in_the_folder(tmp_path: Path) -> None:
     assert settings(tmp_path).settings.prompt_file == ".ralph/OTHER.md"
 
 
-def test_nothing_of_it_holds_without_its_files(tmp_path: Path) -> None:
+def test_without_its_files_the_convention_has_no_effect(tmp_path: Path) -> None:
     assert choose(tmp_path, "auto") == (None, [])
     assert resolve(tmp_path, {}, environ={}).settings.driver is None
 
 
-def test_the_file_is_found_in_the_folder_too(tmp_path: Path) -> None:
+def test_the_convention_is_detected_by_a_file_in_dot_ralph(tmp_path: Path) -> None:
     rc(tmp_path, "PLATFORM_DRIVER=x", where=".ralph/.ralphrc")
     found, _ = choose(tmp_path, "auto")
-    assert found == Found(Dialect.DRIVER, tmp_path / ".ralph" / ".ralphrc", "there is .ralph/.ralphrc")
+    assert found == Found(Dialect.DRIVER, tmp_path / ".ralph" / ".ralphrc", "found .ralph/.ralphrc")
 
 
 @pytest.mark.parametrize(
@@ -246,12 +248,12 @@ def test_the_file_is_found_in_the_folder_too(tmp_path: Path) -> None:
         (["PERMISSION_DENIAL_MODE=threshold", "CB_PERMISSION_DENIAL_THRESHOLD=7"], 7),
     ],
 )
-def test_how_many_denials_are_borne(tmp_path: Path, lines: list[str], after: int) -> None:
+def test_the_number_of_denials_in_a_row_that_stop_the_run(tmp_path: Path, lines: list[str], after: int) -> None:
     rc(tmp_path, "PLATFORM_DRIVER=x", *lines)
     assert settings(tmp_path).settings.denied_after == after
 
 
-def test_a_wrong_way_to_meet_denials_is_told(tmp_path: Path) -> None:
+def test_an_invalid_denial_mode_is_reported(tmp_path: Path) -> None:
     rc(tmp_path, "PERMISSION_DENIAL_MODE=ask")
     with pytest.raises(UsageError, match="expected continue, halt or threshold"):
         settings(tmp_path)

@@ -1,4 +1,4 @@
-"""The RALPH_STATUS block and the plan of boxes: what they mean, and what they do not."""
+"""When the RALPH_STATUS block and the fix plan complete a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ralph.dialects.driver import fixplan
+from ralph.dialects.driver import fix_plan
 from ralph.dialects.driver.status import StatusReader
 from ralph.judging.signals import Claim, Markers, Signal
 
@@ -44,7 +44,7 @@ def claim(*texts: str, plan: Path | None = None, structured: bool = True) -> Cla
         (None, "false", Signal.NONE),
         ("BLOCKED", "false", Signal.QUESTION),
         ("BLOCKED", None, Signal.QUESTION),
-        ("BLOCKED", "true", Signal.QUESTION),  # wanting to leave is not being done
+        ("BLOCKED", "true", Signal.QUESTION),  # an agent that is blocked is not done
         ("complete", "TRUE", Signal.COMPLETE),
     ],
 )
@@ -52,10 +52,10 @@ def test_the_exit_rule(status: str | None, signal: str | None, expected: Signal)
     assert claim(block(status, signal)).signal is expected
 
 
-def test_the_reason_names_what_was_said() -> None:
-    told = claim(block("BLOCKED", "false", "the database is down")).why
-    assert "STATUS: BLOCKED" in told
-    assert "the database is down" in told
+def test_the_reason_quotes_the_block() -> None:
+    why = claim(block("BLOCKED", "false", "the database is down")).why
+    assert "STATUS: BLOCKED" in why
+    assert "the database is down" in why
 
 
 def test_the_last_whole_block_wins() -> None:
@@ -65,7 +65,7 @@ def test_the_last_whole_block_wins() -> None:
     assert claim(block("IN_PROGRESS", "false"), cut).signal is Signal.NONE
 
 
-def test_the_markers_stand_at_the_start_of_a_line() -> None:
+def test_the_markers_of_a_block_must_be_at_the_start_of_a_line() -> None:
     quoted = "\n".join("> " + line for line in block("COMPLETE", "true").split("\n"))
     assert claim(quoted).signal is Signal.NONE
     assert claim("I will print " + block("COMPLETE", "true")).signal is Signal.NONE
@@ -82,7 +82,7 @@ def test_a_template_that_lists_the_choices_decides_nothing() -> None:
     assert claim(block("COMPLETE", "true"), template).signal is Signal.COMPLETE
 
 
-def test_within_a_line_of_json_it_is_parsed_first() -> None:
+def test_a_block_inside_a_line_of_json_counts_if_it_is_the_agents_own() -> None:
     text = "Done.\n" + block("COMPLETE", "true")
     assert claim(json.dumps({"type": "result", "result": text}), structured=False).signal is Signal.COMPLETE
     message = {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": text}]}}
@@ -97,13 +97,13 @@ def test_within_a_line_of_json_it_is_parsed_first() -> None:
     assert claim('{"result": "---RALPH_STATUS---\\n broken', structured=False).signal is Signal.NONE
 
 
-def test_something_that_never_ends_is_no_block() -> None:
+def test_a_block_without_end_does_not_count() -> None:
     assert (
         claim("---RALPH_STATUS---", *["x"] * 5000, "EXIT_SIGNAL: true", "---END_RALPH_STATUS---").signal is Signal.NONE
     )
 
 
-def test_without_a_block_the_usual_markers_count() -> None:
+def test_without_a_block_the_completion_markers_count() -> None:
     assert claim("All is done.\n<promise>COMPLETE</promise>").signal is Signal.COMPLETE
     assert claim("<promise>COMPLETE</promise>", block("IN_PROGRESS", "false")).signal is Signal.NONE
     assert "no RALPH_STATUS block" in claim("hello").why
@@ -126,11 +126,11 @@ def test_without_a_block_the_usual_markers_count() -> None:
 def test_a_plan_is_complete_when_all_its_boxes_are_ticked(tmp_path: Path, text: str, complete: bool) -> None:
     plan = tmp_path / "fix_plan.md"
     plan.write_text(text)
-    assert fixplan.count(plan).complete is complete
+    assert fix_plan.count(plan).complete is complete
 
 
-def test_a_plan_that_is_gone_is_not_complete(tmp_path: Path) -> None:
-    assert not fixplan.count(tmp_path / "none.md").complete
+def test_a_missing_plan_is_not_complete(tmp_path: Path) -> None:
+    assert not fix_plan.count(tmp_path / "none.md").complete
 
 
 def test_a_ticked_plan_completes_the_run_without_a_block(tmp_path: Path) -> None:
@@ -139,10 +139,10 @@ def test_a_ticked_plan_completes_the_run_without_a_block(tmp_path: Path) -> None
     reader = StatusReader(Markers(), plan)
     reader.feed("worked")
     plan.write_text("- [x] a\n")
-    assert reader.claim(structured=True) == Claim(Signal.COMPLETE, "all 1 boxes of fix_plan.md are ticked")
+    assert reader.claim(structured=True) == Claim(Signal.COMPLETE, "every box in fix_plan.md is ticked (1 of 1)")
 
 
-def test_an_agent_that_says_not_yet_gets_one_more_try_at_a_ticked_plan(tmp_path: Path) -> None:
+def test_an_agent_that_is_not_done_gets_one_more_try_after_the_plan_is_ticked(tmp_path: Path) -> None:
     plan = tmp_path / "fix_plan.md"
     plan.write_text("- [ ] a\n")
     first = StatusReader(Markers(), plan)
@@ -154,21 +154,21 @@ def test_an_agent_that_says_not_yet_gets_one_more_try_at_a_ticked_plan(tmp_path:
     assert second.claim(structured=True).signal is Signal.COMPLETE
 
 
-def test_blocked_needs_a_person_whatever_is_ticked(tmp_path: Path) -> None:
+def test_blocked_needs_a_person_even_if_the_plan_is_ticked(tmp_path: Path) -> None:
     plan = tmp_path / "fix_plan.md"
     plan.write_text("- [x] a\n")
     assert claim(block("BLOCKED"), plan=plan).signal is Signal.QUESTION
 
 
-def test_open_boxes_are_told_when_the_agent_leaves_all_the_same(tmp_path: Path) -> None:
+def test_open_boxes_are_mentioned_when_the_agent_is_done_anyway(tmp_path: Path) -> None:
     plan = tmp_path / "fix_plan.md"
     plan.write_text("- [x] a\n- [ ] b\n")
-    told = claim(block("COMPLETE", "true"), plan=plan)
-    assert told.signal is Signal.COMPLETE
-    assert told.why.endswith("; 1 boxes of fix_plan.md are open")
+    done = claim(block("COMPLETE", "true"), plan=plan)
+    assert done.signal is Signal.COMPLETE
+    assert done.why.endswith("; 1 box in fix_plan.md is open")
 
 
 @pytest.mark.parametrize("kind", [{"": 8}, ["user"], None, 1])
-def test_json_whose_type_is_no_word_is_read_as_any_other(kind: object) -> None:
+def test_json_whose_type_is_not_a_string_is_read_all_the_same(kind: object) -> None:
     line = json.dumps({"type": kind, "role": kind, "result": block("COMPLETE", "true")})
     assert claim(line).signal is Signal.COMPLETE

@@ -1,6 +1,6 @@
-"""The orchestrator convention's acceptance criteria, each in its own words, with real fake CLIs in PATH.
+"""The acceptance criteria of the orchestrator convention, quoted in each test, with fake CLIs in PATH.
 
-Where design.md decides otherwise, the test says so and tests what we do.
+Where our design differs, the test says so and tests what ralph does.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DONE = "LOOP_COMPLETE"
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "orchestrator"
 
-#: Answers when asked for its version; otherwise writes down how it was called, and is done.
+#: Prints its version for --version. Otherwise records how it was called, and reports completion.
 _FAKE = """#!/bin/bash
 case " $* " in
   *" --version "*) echo "{version}"; exit {answer} ;;
@@ -40,7 +40,7 @@ pwd > "{seen}/{name}.pwd"
 
 
 class Tools:
-    """A PATH of our own, and what the programs in it were given."""
+    """Fake CLIs in a PATH of their own, and the arguments and input that each one got."""
 
     def __init__(self, folder: Path, seen: Path) -> None:
         self.folder, self.seen = folder, seen
@@ -90,13 +90,13 @@ def outcomes(folder: Path) -> list[Any]:
 # -- Auto-Detection
 
 
-def test_auto_takes_the_first_that_is_available_and_enabled(ralph: Ralph, repo: Path, tools: Tools) -> None:
+def test_auto_selects_the_first_available_and_enabled_backend(ralph: Ralph, repo: Path, tools: Tools) -> None:
     """Given `backend: "auto"` in config
     When Ralph starts
     Then it checks backends in priority order and selects the first available enabled backend
     """
     config(repo, 'cli:\n  backend: "auto"\n')
-    order = ["amp", "codex", "gemini", "kiro-cli", "claude"]  # the weakest first: each beats those before it
+    order = ["amp", "codex", "gemini", "kiro-cli", "claude"]  # in ascending order of precedence
     for name in order:
         tools.add(name)
         done = ralph("run", "--dry-run", env=tools.env)
@@ -106,7 +106,7 @@ def test_auto_takes_the_first_that_is_available_and_enabled(ralph: Ralph, repo: 
     assert "agent         kiro " in ralph("run", "--dry-run", env=tools.env).stdout
 
 
-def test_auto_skips_one_that_is_switched_off(ralph: Ralph, repo: Path, tools: Tools) -> None:
+def test_auto_skips_a_disabled_backend(ralph: Ralph, repo: Path, tools: Tools) -> None:
     """Given `backend: "auto"` and `adapters.claude.enabled: false`
     When Claude is installed
     Then Claude is skipped and the next available backend is selected
@@ -118,7 +118,7 @@ def test_auto_skips_one_that_is_switched_off(ralph: Ralph, repo: Path, tools: To
     assert tools.used() == {"amp"}
 
 
-def test_auto_without_any_lists_all_with_links(ralph: Ralph, repo: Path, tools: Tools) -> None:
+def test_auto_without_any_backend_lists_all_with_links(ralph: Ralph, repo: Path, tools: Tools) -> None:
     """Given no backends are installed
     When Ralph starts with `backend: "auto"`
     Then a clear error message lists all checked backends with installation links
@@ -135,7 +135,7 @@ def test_auto_without_any_lists_all_with_links(ralph: Ralph, repo: Path, tools: 
 # -- Explicit Backend Selection
 
 
-def test_a_named_backend_is_used_whatever_else_is_there(ralph: Ralph, repo: Path, tools: Tools) -> None:
+def test_a_named_backend_is_used_even_if_others_are_installed(ralph: Ralph, repo: Path, tools: Tools) -> None:
     """Given `backend: "gemini"` in config
     When Ralph starts
     Then Gemini is used regardless of auto-detection priority
@@ -160,9 +160,7 @@ def test_a_named_backend_that_is_missing_is_an_error(ralph: Ralph, repo: Path, t
     assert tools.used() == set()
 
 
-def test_a_named_backend_with_a_command_has_another_binary_and_nothing_else(
-    ralph: Ralph, repo: Path, tools: Tools
-) -> None:
+def test_a_command_replaces_only_the_binary_of_a_named_backend(ralph: Ralph, repo: Path, tools: Tools) -> None:
     """A named backend with `command` set overrides just the binary."""
     tools.add("claude-nightly", claude(), version="2.1.0 (Claude Code)")
     config(repo, "cli:\n  backend: claude\n  command: claude-nightly\n")
@@ -250,7 +248,7 @@ def test_the_prompt_on_stdin(ralph: Ralph, repo: Path, tools: Tools) -> None:
 # -- Adapter Timeout
 
 
-def test_an_adapter_that_takes_too_long_is_ended(ralph: Ralph, repo: Path, tools: Tools) -> None:
+def test_an_adapter_that_takes_too_long_is_stopped(ralph: Ralph, repo: Path, tools: Tools) -> None:
     """Given `adapters.claude.timeout: 60`
     When Claude runs for more than 60 seconds
     Then Ralph sends SIGTERM and marks the iteration as timed out
@@ -271,7 +269,9 @@ def test_an_adapter_that_takes_too_long_is_ended(ralph: Ralph, repo: Path, tools
 
 
 @pytest.mark.parametrize("parent", [False, True])
-def test_the_agent_works_where_ralph_was_called(ralph: Ralph, repo: Path, tools: Tools, parent: bool) -> None:
+def test_the_agent_works_in_the_directory_where_ralph_was_started(
+    ralph: Ralph, repo: Path, tools: Tools, parent: bool
+) -> None:
     """Given user runs `ralph run` from `/home/user/project/src` [with config at `/home/user/project/ralph.yml`]
     When Ralph spawns the agent
     Then the agent's working directory is `/home/user/project/src` (not `/home/user/project`)
@@ -291,7 +291,7 @@ def test_a_directory_that_does_not_exist_is_an_error(ralph: Ralph, repo: Path, t
     """
     gone = repo / "gone"
     gone.mkdir()
-    tools.add("claude", claude(), version=f"2.1.0 $(rm -rf {gone})")  # it vanishes while the agent is looked at
+    tools.add("claude", claude(), version=f"2.1.0 $(rm -rf {gone})")  # it vanishes while the agent is being probed
     config(repo, "cli:\n  backend: claude\n")
     done = ralph("run", "1", "-p", "x", "--cwd", "gone", env=tools.env)
     assert done.returncode in (1, 64)
@@ -301,12 +301,12 @@ def test_a_directory_that_does_not_exist_is_an_error(ralph: Ralph, repo: Path, t
     assert tools.used() == set()
 
 
-def test_on_a_terminal_of_its_own_it_works_there_too(ralph: Ralph, repo: Path, tools: Tools) -> None:
+def test_on_a_pty_the_agent_works_in_that_directory_too(ralph: Ralph, repo: Path, tools: Tools) -> None:
     """Given TUI mode with PTY spawning
     When Ralph builds the command
     Then the working directory is explicitly set on the PTY `CommandBuilder` (not relying on inheritance)
 
-    (we have no builder: what counts is where the agent finds itself)
+    (we have no such builder; the test checks where the agent runs)
     """
     (repo / "src").mkdir()
     tools.add("claude", claude())
@@ -319,15 +319,15 @@ def test_on_a_terminal_of_its_own_it_works_there_too(ralph: Ralph, repo: Path, t
 
 
 @pytest.mark.parametrize(("pty", "seen"), [(False, "pipe"), (True, "terminal")])
-def test_claude_runs_on_pipes_and_on_a_terminal_where_that_is_asked_for(
+def test_claude_runs_on_pipes_and_on_a_pty_if_requested(
     ralph: Ralph, repo: Path, tools: Tools, pty: bool, seen: str
 ) -> None:
     """Given `backend: "claude"` in autonomous mode
     When Ralph executes an iteration
     Then Ralph spawns Claude in a PTY (required due to Claude's TTY dependency)
 
-    Superseded by design.md: measured, Claude's print mode needs no terminal. So it runs on pipes, where its stream
-    cannot be wrapped or mixed with stderr, and on a PTY if the user says so.
+    Our design differs: measured, Claude's print mode needs no terminal. So it runs on pipes, where its stream is
+    neither wrapped nor mixed with stderr, and on a PTY only if the user requests it.
     """
     body = f"kind=pipe; [ -t 1 ] && kind=terminal; echo $kind > {tools.seen}/kind\n{claude()}"
     tools.add("claude", body)
@@ -336,7 +336,7 @@ def test_claude_runs_on_pipes_and_on_a_terminal_where_that_is_asked_for(
     assert (tools.seen / "kind").read_text().strip() == seen
 
 
-def test_a_custom_backend_that_knows_nothing_of_terminals_works_on_one(ralph: Ralph, repo: Path, tools: Tools) -> None:
+def test_a_simple_custom_backend_works_on_a_pty(ralph: Ralph, repo: Path, tools: Tools) -> None:
     """Given TUI mode (`--tui`) and `backend: "custom"`
     When the custom backend doesn't render TUI output
     Then execution still works (PTY is transparent to simple CLI tools)
@@ -350,9 +350,7 @@ def test_a_custom_backend_that_knows_nothing_of_terminals_works_on_one(ralph: Ra
 # -- Error Handling
 
 
-def test_a_backend_that_fails_is_a_failed_iteration_with_its_output_kept(
-    ralph: Ralph, repo: Path, tools: Tools
-) -> None:
+def test_a_failing_backend_is_a_failed_iteration_whose_output_is_kept(ralph: Ralph, repo: Path, tools: Tools) -> None:
     """Backend exits non-zero: iteration marked failed, output captured for debugging"""
     tools.add("my-ai", "echo half; echo why >&2; exit 3")
     config(repo, "cli:\n  backend: custom\n  command: my-ai\n")
@@ -363,7 +361,7 @@ def test_a_backend_that_fails_is_a_failed_iteration_with_its_output_kept(
     assert (folder / "stderr.raw").read_text() == "why\n"
 
 
-# -- the files that people have
+# -- realistic files
 
 
 def test_a_file_of_the_first_version(ralph: Ralph, repo: Path, tools: Tools) -> None:
@@ -372,7 +370,7 @@ def test_a_file_of_the_first_version(ralph: Ralph, repo: Path, tools: Tools) -> 
     tools.add("claude", claude("ALL_DONE"))
     done = ralph("run", env=tools.env)
     assert done.returncode == 0, done
-    assert tools.used() == {"claude"}  # gemini comes first in the order, and is switched off
+    assert tools.used() == {"claude"}  # gemini has precedence, but is disabled
     (idle,) = [line for line in done.stdout.splitlines() if "not acted on yet" in line]
     for key in ("checkpoint_interval", "context_threshold", "verbose", "adapters.claude.max_retries",
                 "adapters.gemini.env"):  # fmt: skip
@@ -395,7 +393,7 @@ def test_a_file_with_hats_and_everything_else(ralph: Ralph, repo: Path, tools: T
     assert "piece.ready to builder: the parser" in done.stdout
 
 
-def test_what_both_forms_say_is_said_by_the_flat_one(tmp_path: Path) -> None:
+def test_a_flat_key_overrides_the_nested_one(tmp_path: Path) -> None:
     nested = resolve_text(tmp_path, (FIXTURES / "hats.yml").read_text())
     assert (nested.max_iterations, nested.max_runtime, nested.max_cost) == (150, 28800, 12.5)
     assert (nested.max_failures, nested.sleep, nested.completion_promise) == (3, 2, DONE)
@@ -403,19 +401,19 @@ def test_what_both_forms_say_is_said_by_the_flat_one(tmp_path: Path) -> None:
     assert (both.max_iterations, both.agent) == (7, "codex")
 
 
-def test_the_idle_timeout_of_interactive_use_is_not_that_of_a_run(tmp_path: Path) -> None:
+def test_the_idle_timeout_for_interactive_use_does_not_apply_to_a_run(tmp_path: Path) -> None:
     settings = resolve_text(tmp_path, "cli:\n  idle_timeout_secs: 30\n")
     assert settings.idle_timeout == resolve_text(tmp_path, "").idle_timeout
 
 
-def test_an_unknown_key_is_told_with_the_nearest_known_one(ralph: Ralph, repo: Path) -> None:
+def test_an_unknown_key_gets_a_suggestion(ralph: Ralph, repo: Path) -> None:
     config(repo, "agent: demo\nevent_loop:\n  max_iteration: 3\n  idle_timeout_secs: 1800\n")
-    told = ralph("config").stderr
-    assert "ralph.yml:3: unknown key 'event_loop.max_iteration' (did you mean 'event_loop.max_iterations'?)" in told
-    assert "ralph.yml:4: unknown key 'event_loop.idle_timeout_secs'" in told
+    warnings = ralph("config").stderr
+    assert "ralph.yml:3: unknown key 'event_loop.max_iteration' (did you mean 'event_loop.max_iterations'?)" in warnings
+    assert "ralph.yml:4: unknown key 'event_loop.idle_timeout_secs'" in warnings
 
 
-def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
     text = "event_loop:\n  max_iterations: -1\n  prompt_file: [a]\ncli:\n  prompt_mode: pipe\n  args: 3\n"
     with pytest.raises(UsageError) as caught:
         resolve_text(tmp_path, text)
@@ -427,7 +425,7 @@ def resolve_text(folder: Path, text: str) -> Any:
     return resolve(folder, {}, environ={}).settings
 
 
-def test_names_do_not_lead_out_of_their_folder(ralph: Ralph, repo: Path, tools: Tools) -> None:
+def test_an_agents_name_cannot_be_a_path(ralph: Ralph, repo: Path, tools: Tools) -> None:
     (repo / "evil.toml").write_text('name = "evil"\ncommands = ["touch"]\n[[invocation]]\nargs = ["ran"]\n')
     for name in ("../evil", "../../evil", str(repo / "evil"), "./evil.toml"):
         config(repo, f"agent: {json.dumps(name)}\n")
@@ -437,7 +435,7 @@ def test_names_do_not_lead_out_of_their_folder(ralph: Ralph, repo: Path, tools: 
     assert not (repo / "ran").exists()
 
 
-def test_the_example_runs_as_its_readme_says(ralph: Ralph, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_the_example_runs_as_described_in_its_readme(ralph: Ralph, tmp_path_factory: pytest.TempPathFactory) -> None:
     work = tmp_path_factory.mktemp("example") / "work"
     shutil.copytree(Path(__file__).parents[2] / "examples" / "orchestrator", work)
     untrusted = {"RALPH_TRUST": ""}

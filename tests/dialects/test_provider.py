@@ -1,4 +1,4 @@
-"""Whole runs in a repository with `.ralphex/config`: wrappers that are good, bad, silent and wrong."""
+"""Whole runs in a repository with `.ralphex/config`, with wrappers that work, fail, hang or misbehave."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DONE = "<<<RALPHEX:ALL_TASKS_DONE>>>"
 
 @pytest.fixture(autouse=True)
 def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What these repositories hold is our own."""
+    """The scripts in these repositories are our own."""
     monkeypatch.setenv("RALPH_TRUST", "1")
 
 
@@ -67,7 +67,7 @@ def first_end(repo: Path) -> dict[str, Any]:
     return ends(repo)[0]
 
 
-def test_a_wrapper_of_the_project_is_found_and_run_until_its_signal(repo: Path, ralph: Ralph) -> None:
+def test_a_wrapper_of_the_project_runs_until_its_signal(repo: Path, ralph: Ralph) -> None:
     config(
         repo,
         wrapper=f"""
@@ -80,11 +80,11 @@ def test_a_wrapper_of_the_project_is_found_and_run_until_its_signal(repo: Path, 
     assert done.returncode == 0, done.stdout
     assert (repo / "count").read_text() == "3\n"
     assert (repo / "args").read_text() == "-p\nDo the work.\n\n"
-    assert "provider convention: there is .ralphex/config" in done.stdout
+    assert "provider convention: found .ralphex/config" in done.stdout
     assert (repo / ".ralph/latest/iterations/0001/stdout.raw").read_text().endswith(RESULT + "\n")
 
 
-def test_the_defaults_of_claude_are_given_where_claude_args_is_not_there(repo: Path, ralph: Ralph) -> None:
+def test_claudes_default_arguments_are_used_if_claude_args_is_unset(repo: Path, ralph: Ralph) -> None:
     (repo / ".ralphex").mkdir()
     (repo / ".ralphex" / "config").write_text("task_model = opus:high\n")
     program(repo / "bin" / "claude", f"printf '%s ' \"$@\" > args; {says(delta(DONE), RESULT)}")
@@ -125,22 +125,22 @@ def test_every_event_of_the_contract_is_understood(
     assert (first_end(repo)["outcome"], first_end(repo)["completed"]) == (outcome, completed)
 
 
-def test_words_that_come_twice_are_shown_once(repo: Path, ralph: Ralph) -> None:
+def test_text_that_is_repeated_in_the_result_is_shown_once(repo: Path, ralph: Ralph) -> None:
     config(
         repo, wrapper=says(delta("hello there\n"), delta(DONE), f'{{"type":"result","result":"hello there\\n{DONE}"}}')
     )
     assert ralph("run").stdout.count("hello there") == 1
 
 
-def test_a_wrapper_that_fails_says_so_by_its_exit_code(repo: Path, ralph: Ralph) -> None:
+def test_the_exit_code_of_a_wrapper_decides_whether_it_failed(repo: Path, ralph: Ralph) -> None:
     config(repo, wrapper="echo 'no such model' >&2\n" + says(delta(DONE), RESULT, code=3))
     done = ralph("run")
     assert done.returncode == 1
-    assert [e["outcome"] for e in ends(repo)] == ["failed", "failed"]  # one retry is that convention's default
+    assert [e["outcome"] for e in ends(repo)] == ["failed", "failed"]  # the convention's default is one retry
     assert "no such model" in done.stdout
 
 
-def test_the_agents_word_that_all_failed_ends_the_run(repo: Path, ralph: Ralph) -> None:
+def test_the_signal_failed_ends_the_run(repo: Path, ralph: Ralph) -> None:
     config(repo, wrapper=says(delta("<<<RALPHEX:FAILED>>>"), RESULT))
     assert ralph("run").returncode == 1
     assert len(ends(repo)) == 1
@@ -164,7 +164,9 @@ def test_a_question_needs_a_person(repo: Path, ralph: Ralph) -> None:
     ],
 )
 @pytest.mark.parametrize("where", ["delta", "line", "stderr"])
-def test_patterns_in_the_text_decide(repo: Path, ralph: Ralph, setting: str, outcome: str, where: str) -> None:
+def test_patterns_in_the_text_decide_the_outcome(
+    repo: Path, ralph: Ralph, setting: str, outcome: str, where: str
+) -> None:
     words = "You are Out of credit now."
     lines = [delta(words) if where == "delta" else words if where == "line" else "", delta(f"\n{DONE}"), RESULT]
     config(repo, setting, says(*lines) if where != "stderr" else f"echo '{words}' >&2\n{says(*lines)}")
@@ -173,7 +175,7 @@ def test_patterns_in_the_text_decide(repo: Path, ralph: Ralph, setting: str, out
     assert first_end(repo)["outcome"] == outcome
 
 
-def test_a_long_prompt_comes_on_stdin_and_a_short_one_when_asked(repo: Path, ralph: Ralph) -> None:
+def test_a_long_prompt_is_passed_on_stdin_and_a_short_one_if_configured(repo: Path, ralph: Ralph) -> None:
     config(repo, wrapper="printf '%s ' \"$@\" > args; cat > stdin\n" + says(delta(DONE), RESULT))
     prompt = "naïve line\n" * 20_000
     (repo / "PROMPT.md").write_text(prompt)
@@ -187,7 +189,7 @@ def test_a_long_prompt_comes_on_stdin_and_a_short_one_when_asked(repo: Path, ral
     assert ((repo / "args").read_text(), (repo / "stdin").read_text()) == ("--print ", "short\n")
 
 
-def test_a_prompt_that_fits_no_argument_is_refused_before_the_start(repo: Path, ralph: Ralph) -> None:
+def test_a_prompt_that_is_too_long_for_an_argument_is_refused_before_the_start(repo: Path, ralph: Ralph) -> None:
     config(repo, "claude_prompt = arg", wrapper="touch started")
     (repo / "PROMPT.md").write_text("x" * 140_000)
     done = ralph("run")
@@ -196,7 +198,7 @@ def test_a_prompt_that_fits_no_argument_is_refused_before_the_start(repo: Path, 
     assert not (repo / "started").exists()
 
 
-def test_marks_of_a_session_around_us_and_the_key_are_kept_from_it(repo: Path, ralph: Ralph) -> None:
+def test_variables_of_an_outer_claude_session_and_the_api_key_are_withheld(repo: Path, ralph: Ralph) -> None:
     config(repo, wrapper="env > env\n" + says(delta(DONE), RESULT))
     given = {"CLAUDECODE": "1", "CLAUDE_CODE_ENTRYPOINT": "cli", "ANTHROPIC_API_KEY": "key", "OTHER": "kept"}
     assert ralph("run", env=given).returncode == 0
@@ -259,7 +261,7 @@ def test_a_sample_wrapper_that_hides_an_error_is_not_a_success(repo: Path, ralph
 PLAN = "# Plan\n\n### Task 1: first\n- [ ] one\n\n### Task 2: second\n- [ ] two\n"
 
 
-def test_the_only_plan_is_worked_through_and_an_early_claim_is_not_believed(repo: Path, ralph: Ralph) -> None:
+def test_the_only_plan_is_followed_and_an_early_claim_of_completion_is_rejected(repo: Path, ralph: Ralph) -> None:
     (repo / "PROMPT.md").unlink()
     (repo / "docs" / "plans").mkdir(parents=True)
     plan = repo / "docs" / "plans" / "cache.md"
@@ -274,18 +276,18 @@ def test_the_only_plan_is_worked_through_and_an_early_claim_is_not_believed(repo
     done = ralph("run")
     assert done.returncode == 0, done.stdout
     assert [e["completed"] for e in ends(repo)] == [False, True]
-    assert "cache.md has an open box in line 7 ('two')" in ends(repo)[0]["completion"]
+    assert "cache.md has an open box on line 7 ('two')" in ends(repo)[0]["completion"]
     assert "[ ]" not in plan.read_text()
 
 
-def test_a_plan_is_followed_by_any_agent_that_is_named(repo: Path, ralph: Ralph) -> None:
+def test_any_agent_can_follow_a_plan(repo: Path, ralph: Ralph) -> None:
     (repo / "plan.md").write_text("- [ ] one\n")
     script = f"grep -q plan.md && sed -i 's/\\[ \\]/[x]/' plan.md && echo '{DONE}'"
     done = ralph("run", "--agent-cmd", script, "--plan", "plan.md")
     assert done.returncode == 0, done.stdout
 
 
-def test_several_plans_are_asked_about(repo: Path, ralph: Ralph) -> None:
+def test_with_several_plans_the_user_must_choose(repo: Path, ralph: Ralph) -> None:
     (repo / "PROMPT.md").unlink()
     (repo / "docs" / "plans").mkdir(parents=True)
     for name in ("a", "b"):
@@ -297,7 +299,7 @@ def test_several_plans_are_asked_about(repo: Path, ralph: Ralph) -> None:
     assert "--plan" in done.stderr
 
 
-def test_what_is_typed_is_stronger_than_the_file(repo: Path, ralph: Ralph) -> None:
+def test_flags_override_the_file(repo: Path, ralph: Ralph) -> None:
     config(repo, wrapper="touch wrong")
     other = program(repo / "other.sh", "printf '%s ' \"$@\" > args\n" + says(delta(DONE), RESULT))
     assert ralph("run", "--claude-command", "./other.sh", "--claude-args", "--x 'a b'").returncode == 0
@@ -310,7 +312,7 @@ def test_what_is_typed_is_stronger_than_the_file(repo: Path, ralph: Ralph) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("claude_command = scripts/missing.sh", "was not found"),
         ("claude_command = README.md", "was not found"),
@@ -319,32 +321,32 @@ def test_what_is_typed_is_stronger_than_the_file(repo: Path, ralph: Ralph) -> No
         ("max_iterations = x", ".ralphex/config:3: max_iterations"),
     ],
 )
-def test_mistakes_are_told_before_anything_runs(repo: Path, ralph: Ralph, text: str, said: str) -> None:
+def test_mistakes_are_reported_before_anything_runs(repo: Path, ralph: Ralph, text: str, message: str) -> None:
     config(repo, text, wrapper="touch started")
     done = ralph("run")
     assert done.returncode == 64
-    assert said in done.stderr
+    assert message in done.stderr
     assert not (repo / "started").exists()
 
 
-def test_tools_cannot_be_restricted_without_a_word(repo: Path, ralph: Ralph) -> None:
+def test_restricting_the_tools_is_refused(repo: Path, ralph: Ralph) -> None:
     config(repo, wrapper="touch started")
     assert ralph("run", "--allowed-tools", "Read").returncode == 64
     assert not (repo / "started").exists()
 
 
-def test_dry_run_and_config_show_the_command_and_where_it_was_said(repo: Path, ralph: Ralph) -> None:
+def test_dry_run_and_config_show_the_command_and_its_origin(repo: Path, ralph: Ralph) -> None:
     config(repo, "idle_timeout = 5m", wrapper="touch started")
     shown = ralph("run", "--dry-run").stdout
     assert f"argv          {repo / 'scripts' / 'wrapper.sh'}\n" in shown
     assert "5m without output (.ralphex/config:3)" in shown
-    assert "provider convention: there is .ralphex/config" in shown
+    assert "provider convention: found .ralphex/config" in shown
     origins = json.loads(ralph("config", "--json").stdout)
     assert origins["claude_command"] == {"value": "scripts/wrapper.sh", "origin": ".ralphex/config:1"}
     assert not (repo / "started").exists()
 
 
-def test_a_silent_wrapper_is_ended_with_all_it_started(
+def test_a_silent_wrapper_is_stopped_with_everything_it_started(
     repo: Path, ralph: Ralph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config(repo, "idle_timeout = 1s\ntask_retry_count = 0", wrapper="sleep 600 & setsid sleep 600 & wait")
@@ -357,7 +359,7 @@ def test_a_silent_wrapper_is_ended_with_all_it_started(
 def test_as_claude_runs_behind_claude_command_and_dies_with_the_run(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even if the run is killed hard."""
+    """Even if the run is killed with SIGKILL."""
     agent = program(repo / "codex", '[ "$1" = --version ] && echo codex 0.166.0 && exit; touch working; sleep 600')
     program(repo / "scripts" / "wrapper.sh", f'exec {sys.executable} -m ralph as-claude --agent codex "$@"')
     config(repo)

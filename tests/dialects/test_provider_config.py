@@ -1,4 +1,4 @@
-"""`.ralphex/config` as settings: what each key becomes, and what is said about the rest."""
+"""`.ralphex/config` as settings: what each key becomes, and the remarks about the others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ralph.dialects.found import Dialect, Found, user_file
+from ralph.dialects.detect import Dialect, Found, user_file
 from ralph.dialects.provider import executables, layer
 
 if TYPE_CHECKING:
@@ -58,16 +58,16 @@ def test_keys_become_settings(tmp_path: Path, line: str, setting: str, value: ob
     assert found.origins[setting] == ".ralphex/config:3"
 
 
-def test_without_a_word_the_conventions_defaults_hold(tmp_path: Path) -> None:
+def test_unset_keys_have_the_conventions_defaults(tmp_path: Path) -> None:
     values = read(tmp_path, "idle_timeout =\nmax_iterations =\n").values
     assert values == {"claude_command": "claude", "max_iterations": 50, "max_failures": 2}
 
 
-def test_a_hash_within_a_value_is_no_comment(tmp_path: Path) -> None:
+def test_a_hash_inside_a_value_does_not_start_a_comment(tmp_path: Path) -> None:
     assert read(tmp_path, "claude_args = --color #00ff00 # not a comment\n").values["claude_args"].endswith("a comment")
 
 
-def test_the_projects_file_is_stronger_than_the_users(tmp_path: Path) -> None:
+def test_the_projects_file_overrides_the_users(tmp_path: Path) -> None:
     own = user_file({})
     own.parent.mkdir(parents=True)
     own.write_text("claude_command = theirs\nclaude_args = --loud\nmax_iterations = 9\n")
@@ -77,28 +77,28 @@ def test_the_projects_file_is_stronger_than_the_users(tmp_path: Path) -> None:
     assert (found.values["max_iterations"], found.origins["max_iterations"]) == (9, f"{own}:3")
 
 
-def test_all_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_with_their_lines(tmp_path: Path) -> None:
     text = "max_iterations = many\n[section]\nnothing here\nidle_timeout = soon\nexecutor = robot\n"
     problems = "\n".join(text for _, text in read(tmp_path, text).problems)
     for number in range(1, 6):
         assert f".ralphex/config:{number}: " in problems
 
 
-def test_keys_that_are_not_acted_on_are_named_once_and_unknown_ones_with_a_guess(tmp_path: Path) -> None:
+def test_unsupported_keys_are_listed_once_and_unknown_ones_get_a_suggestion(tmp_path: Path) -> None:
     remarks = [
         text for _, text in read(tmp_path, "finalize_enabled = true\ncolor_task = #00ff00\nclaude_comand = x\n").remarks
     ]
-    assert ".ralphex/config: known, but not acted on: finalize_enabled, color_task" in remarks
+    assert ".ralphex/config: not supported, ignored: finalize_enabled, color_task" in remarks
     assert any(":3: unknown key 'claude_comand' (did you mean 'claude_command'?)" in r for r in remarks)
 
 
-def test_executor_codex_is_the_agent_codex(tmp_path: Path) -> None:
+def test_executor_codex_selects_the_agent_codex(tmp_path: Path) -> None:
     values = read(tmp_path, "executor = codex\ncodex_model = gpt-5.5\ncodex_command = /opt/codex\n").values
     assert (values["agent"], values["model"], values["command"]) == ("codex", "gpt-5.5", "/opt/codex")
     assert "claude_command" not in values
 
 
-def test_the_only_plan_is_followed_and_several_are_asked_about(tmp_path: Path) -> None:
+def test_the_only_plan_is_followed_but_with_several_the_user_must_choose(tmp_path: Path) -> None:
     plans = tmp_path / "docs" / "plans"
     (plans / "completed").mkdir(parents=True)
     (plans / "completed" / "old.md").write_text("- [x] a\n")
@@ -111,7 +111,7 @@ def test_the_only_plan_is_followed_and_several_are_asked_about(tmp_path: Path) -
     assert "--plan: docs/plans/one.md, docs/plans/two.md" in found.remarks[0][1]
 
 
-def test_a_prompt_of_the_users_own_is_stronger_than_a_plan(tmp_path: Path) -> None:
+def test_prompt_md_overrides_a_plan(tmp_path: Path) -> None:
     (tmp_path / "todo").mkdir()
     (tmp_path / "todo" / "one.md").write_text("- [ ] a\n")
     assert read(tmp_path, "plans_dir = todo\n").values["plan"] == "todo/one.md"
@@ -121,7 +121,7 @@ def test_a_prompt_of_the_users_own_is_stronger_than_a_plan(tmp_path: Path) -> No
     assert "todo/one.md" in found.remarks[0][1]
 
 
-def test_what_would_be_executed_is_what_lies_in_the_repository(tmp_path: Path) -> None:
+def test_executables_are_files_of_the_repository(tmp_path: Path) -> None:
     script = tmp_path / "scripts" / "w.sh"
     script.parent.mkdir()
     script.write_text("")

@@ -1,4 +1,4 @@
-"""Boxes in plans, and the prompt that has an agent tick them."""
+"""Open boxes in plans, and the prompt for following a plan."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PLAN = """\
 """
 
 
-def test_only_open_boxes_of_task_sections_count() -> None:
+def test_only_open_boxes_in_task_sections_count() -> None:
     assert [(box.line, box.text) for box in planfile.open_boxes(PLAN)] == [(8, "tests"), (11, "a hidden one")]
 
 
@@ -43,10 +43,10 @@ def test_in_a_plan_without_task_sections_all_boxes_count() -> None:
     assert [box.text for box in planfile.open_boxes("# Plan\n- [ ] a\n- [x] b\n+ [ ] c\n")] == ["a", "c"]
 
 
-def test_a_plan_that_is_gone_or_ticked_off_is_done(tmp_path: Path) -> None:
+def test_a_moved_plan_is_done_and_one_with_open_boxes_is_not(tmp_path: Path) -> None:
     assert planfile.still_open(tmp_path / "gone.md") is None
     (tmp_path / "plan.md").write_text(PLAN)
-    assert planfile.still_open(tmp_path / "plan.md") == "plan.md has an open box in line 8 ('tests') and 1 more"
+    assert planfile.still_open(tmp_path / "plan.md") == "plan.md has an open box on line 8 ('tests') and 1 more"
 
 
 def prompt(folder: Path) -> str:
@@ -54,14 +54,14 @@ def prompt(folder: Path) -> str:
     return planfile.source(resolve(folder, {"plan": "plan.md"}, environ={}), folder).read()
 
 
-def test_our_own_prompt_names_the_plan_and_the_signals(tmp_path: Path) -> None:
+def test_ralphs_own_prompt_names_the_plan_and_the_signals(tmp_path: Path) -> None:
     text = prompt(tmp_path)
     assert "plan.md" in text
     assert "<<<RALPHEX:ALL_TASKS_DONE>>>" in text
     assert "{{" not in text
 
 
-def test_the_projects_task_prompt_is_used_without_the_comments_at_its_head(tmp_path: Path) -> None:
+def test_the_projects_task_prompt_is_used_without_its_leading_comments(tmp_path: Path) -> None:
     file = tmp_path / ".ralphex" / "prompts" / "task.txt"
     file.parent.mkdir(parents=True)
     file.write_text(
@@ -70,7 +70,7 @@ def test_the_projects_task_prompt_is_used_without_the_comments_at_its_head(tmp_p
     assert prompt(tmp_path) == "Do plan.md and leave {{OTHER}} and $HOME.\n# kept\n"
 
 
-def test_a_task_prompt_of_comments_alone_says_nothing(tmp_path: Path) -> None:
+def test_a_task_prompt_with_only_comments_is_ignored(tmp_path: Path) -> None:
     file = tmp_path / ".ralphex" / "prompts" / "task.txt"
     file.parent.mkdir(parents=True)
     file.write_text("# all of it\n# commented out\n")

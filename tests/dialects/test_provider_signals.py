@@ -1,4 +1,4 @@
-"""The signals of the provider convention, as an agent may write them."""
+"""The signals of the provider convention, in the forms in which agents write them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read(*texts: str, structured: bool = True, objection: str | None = None, pla
         ("SOMETHING_NEW", Signal.NONE),
     ],
 )
-def test_each_signal_means_what_the_convention_says(name: str, signal: Signal) -> None:
+def test_each_signal_has_the_meaning_that_the_convention_defines(name: str, signal: Signal) -> None:
     assert read(f"I am at the end.\n<<<RALPHEX:{name}>>>")[0] is signal
 
 
@@ -44,7 +44,7 @@ def test_each_signal_means_what_the_convention_says(name: str, signal: Signal) -
         "Done: <<<RALPHEX:COMPLETED>>>.",
     ],
 )
-def test_a_signal_alone_or_at_an_end_of_its_line_counts(line: str) -> None:
+def test_a_signal_alone_or_at_the_start_or_end_of_its_line_counts(line: str) -> None:
     assert read(line)[0] is Signal.COMPLETE
 
 
@@ -59,11 +59,11 @@ def test_a_signal_alone_or_at_an_end_of_its_line_counts(line: str) -> None:
         "<<RALPHEX:COMPLETED>>",
     ],
 )
-def test_a_signal_that_is_only_spoken_of_does_not_count(text: str) -> None:
+def test_a_signal_that_is_only_mentioned_does_not_count(text: str) -> None:
     assert read(text)[0] is Signal.NONE
 
 
-def test_words_after_a_tool_call_are_a_new_message() -> None:
+def test_text_after_a_tool_call_is_a_new_message() -> None:
     assert read("Then I print <<<RALPHEX:COMPLETED>>>", "TOOL", "Task 1 is done, two are left.")[0] is Signal.NONE
     assert read("<<<RALPHEX:COMPLETED>>>", "TOOL")[0] is Signal.COMPLETE
 
@@ -81,18 +81,18 @@ def test_without_structure_only_the_last_line_counts() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 11, 20])
-def test_a_signal_that_a_wrapper_cut_into_lines_counts(size: int) -> None:
-    """A newline behind every fragment: so some wrappers write a model's words."""
+def test_a_signal_that_a_wrapper_broke_into_lines_counts(size: int) -> None:
+    """Some wrappers print a newline after each fragment of a model's text."""
     words = "All is done. <<<RALPHEX:ALL_TASKS_DONE>>>"
     assert read(*(words[at : at + size] for at in range(0, len(words), size)))[0] is Signal.COMPLETE
     assert read("if a <", "b then c <<", "2 and <<<RALPHEX:", "no")[0] is Signal.NONE
 
 
-def test_words_that_a_wrapper_joined_to_a_signal_do_not_hide_it() -> None:
+def test_text_that_a_wrapper_joined_to_a_signal_does_not_hide_it() -> None:
     assert read("Task 3 is done.<<<RALPHEX:ALL_TASKS_DONE>>>Summary: all tests pass")[0] is Signal.COMPLETE
 
 
-def test_a_question_is_told_with_its_answers() -> None:
+def test_a_question_is_shown_with_its_options() -> None:
     signal, why = read(
         '<<<RALPHEX:QUESTION>>>\n{"question": "Which database?",\n "options": ["A", "B"]}', "<<<RALPHEX:END>>>"
     )
@@ -100,12 +100,12 @@ def test_a_question_is_told_with_its_answers() -> None:
     assert "Which database? (A / B)" in why
 
 
-def test_a_question_on_one_line_or_without_json_is_a_question_too() -> None:
+def test_a_question_may_be_on_one_line_or_plain_text() -> None:
     assert read('<<<RALPHEX:QUESTION>>>{"question": "Why?"}<<<RALPHEX:END>>>')[1].endswith("Why?")
     assert read("<<<RALPHEX:QUESTION>>> really? <<<RALPHEX:END>>>")[1].endswith("really?")
 
 
-def test_a_question_that_never_ends_is_none() -> None:
+def test_a_question_without_end_does_not_count() -> None:
     assert read('<<<RALPHEX:QUESTION>>>\n{"question": "Why?"}')[0] is Signal.NONE
 
 
@@ -117,7 +117,7 @@ def test_a_draft_waits_for_a_person_and_is_kept() -> None:
     assert reader.draft == "# Plan\n- [ ] one\n<<<RALPHEX:COMPLETED>>> stands in the draft"
 
 
-def test_an_open_box_speaks_against_the_end() -> None:
+def test_an_objection_prevents_completion() -> None:
     signal, why = read("<<<RALPHEX:ALL_TASKS_DONE>>>", objection="plan.md has an open box")
     assert signal is Signal.NONE
     assert why.endswith("but plan.md has an open box")
@@ -129,6 +129,6 @@ def test_the_signals_of_reviews_do_not_end_a_plan() -> None:
     assert read("<<<RALPHEX:ALL_TASKS_DONE>>>", plan=True)[0] is Signal.COMPLETE
 
 
-def test_the_usual_markers_count_as_well() -> None:
+def test_completion_markers_count_as_well() -> None:
     assert read("done\n<promise>COMPLETE</promise>")[0] is Signal.COMPLETE
     assert read("no\n<promise>REPLAN</promise>")[0] is Signal.REPLAN

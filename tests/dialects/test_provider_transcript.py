@@ -18,7 +18,7 @@ def read(*lines: dict[str, Any] | str, settings: Settings | None = None) -> list
     return events + adapter.flush()
 
 
-def said(events: list[Any], tag: Tag = Tag.AI) -> list[str]:
+def texts(events: list[Any], tag: Tag = Tag.AI) -> list[str]:
     return [e.text for e in events if isinstance(e, Text) and e.tag is tag]
 
 
@@ -35,29 +35,29 @@ FAILED = {"type": "result", "is_error": True, "result": "it broke"}
 GOOD = {"type": "result", "subtype": "success", "is_error": False, "result": "ok"}
 
 
-def test_lines_before_the_first_event_are_nobodys_words() -> None:
+def test_lines_before_the_first_event_are_not_the_agents_own() -> None:
     events = read("<<<RALPHEX:COMPLETED>>>", "loading", delta("hello\n"), RESULT)
-    assert said(events) == ["hello"]
-    assert said(events, Tag.SYS) == ["<<<RALPHEX:COMPLETED>>>", "loading"]
+    assert texts(events) == ["hello"]
+    assert texts(events, Tag.SYS) == ["<<<RALPHEX:COMPLETED>>>", "loading"]
 
 
-def test_lines_without_any_event_are_the_words() -> None:
-    assert said(read("one", "two")) == ["one", "two"]
+def test_lines_without_any_event_are_the_agents_own() -> None:
+    assert texts(read("one", "two")) == ["one", "two"]
     many = [f"line {n}" for n in range(200)]
-    assert said(read(*many)) == many
+    assert texts(read(*many)) == many
 
 
-def test_the_line_that_a_wrapper_always_prints_takes_no_failure_back() -> None:
+def test_a_bare_result_after_a_failure_is_ignored() -> None:
     assert results(read(delta("x\n"), FAILED, RESULT)) == [False]
     assert results(read(delta("x\n"), FAILED, delta("again\n"), RESULT)) == [False, True]
     assert results(read(delta("x\n"), FAILED, GOOD)) == [False, True]
 
 
-def test_a_stream_without_a_result_is_left_to_the_exit_code() -> None:
+def test_a_stream_without_a_result_is_not_an_error() -> None:
     assert [e for e in read(delta("words")) if isinstance(e, Meta) and e.meta["kind"] == "error"] == []
 
 
-def test_a_pattern_has_the_last_word_with_the_time_to_wait() -> None:
+def test_a_pattern_decides_the_result_and_the_time_to_wait() -> None:
     settings = Settings(claude_limit_patterns=("hit your limit",), wait_on_limit=90.0)
     events = read(delta("You've HIT YOUR LIMIT\n"), RESULT, settings=settings)
     last, limit = events[-1].meta, events[-2].meta
@@ -65,7 +65,7 @@ def test_a_pattern_has_the_last_word_with_the_time_to_wait() -> None:
     assert (limit["kind"], limit["retry_after"]) == ("rate_limit", 90.0)
 
 
-def test_a_limit_is_stronger_than_an_error_whichever_comes_first() -> None:
+def test_a_limit_overrides_an_error_in_any_order() -> None:
     settings = Settings(claude_limit_patterns=("limit",), claude_error_patterns=("error",))
     for order in (("error\n", "limit\n"), ("limit\n", "error\n")):
         events = read(*(delta(text) for text in order), RESULT, settings=settings)

@@ -1,4 +1,4 @@
-"""Agent scripts, as people have them: found, sourced, run in one shell, judged by their response alone."""
+"""Agent scripts: found, sourced, run in one shell, and judged by their response alone."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def test_the_sample_script_runs_unchanged(ralph: Ralph, example: Path) -> None:
     assert outcomes(root) == ["ok", "ok"]  # the marker in the echoed prompt ends nothing
     assert (root / "hello.txt").exists()
     assert (root / "goodbye.txt").exists()
-    # each hook knew what the other had found
+    # the hooks share their variables
     assert "Iteration Cost: $0.25  Balance: $9.75" in texts(root, "SYS")
     assert "Iteration Cost: $0.25  Balance: $9.50" in (root / ".ralph/latest/session.log").read_text()
-    assert "Next on the list: hello." in texts(root, "THINK")  # the transcript of the CLI that it drives
+    assert "Next on the list: hello." in texts(root, "THINK")  # from the transcript of its CLI
     prompt = (iteration(root) / "prompt.md").read_text()
     assert prompt.startswith("Mode: build. Read the files in specs/,")
     assert "Leave $PATH and $HOME alone." in prompt
@@ -100,7 +100,7 @@ def test_a_script_finds_the_variables_of_its_convention(ralph: Ralph, repo: Path
     ]
 
 
-def test_an_agent_may_replace_its_shell(ralph: Ralph, repo: Path) -> None:
+def test_agent_invoke_may_exec(ralph: Ralph, repo: Path) -> None:
     write(repo, f"agent_invoke() {{ exec printf 'say: {DONE}\\n'; }}\nagent_post_iteration() {{ log after; }}\n")
     assert ralph("run").returncode == 0
     assert "after" in texts(repo, "SYS")
@@ -115,14 +115,14 @@ def test_the_raw_output_is_kept_byte_for_byte(ralph: Ralph, repo: Path) -> None:
     assert (repo / "last_agent_output").read_bytes() == raw
 
 
-def test_its_own_file_is_not_the_agents_progress(ralph: Ralph, repo: Path) -> None:
+def test_last_agent_output_does_not_count_as_progress(ralph: Ralph, repo: Path) -> None:
     write(repo)
     subprocess.run(["git", "add", "-A"], cwd=repo, check=True)
     assert ralph("run", "1", "--allowed-paths", "src").returncode == 2
     assert metas(repo, "iteration_end")[0]["progress"] == "nothing changed"
 
 
-def test_stderr_is_left_alone(ralph: Ralph, repo: Path) -> None:
+def test_stderr_is_kept_unchanged(ralph: Ralph, repo: Path) -> None:
     body = f"agent_pre_iteration() {{ log hello; }}\nagent_invoke() {{ echo 'say: {DONE}'; echo oops >&2; }}\n"
     write(repo, body)
     assert ralph("run").returncode == 0
@@ -146,7 +146,7 @@ def test_stderr_is_left_alone(ralph: Ralph, repo: Path) -> None:
         (("{not json", "say: \ufffd", f"say: {DONE}", "trailing {"), 0),
     ],
 )
-def test_signals_are_read_in_the_response_alone(ralph: Ralph, repo: Path, lines: tuple[str, ...], code: int) -> None:
+def test_signals_are_read_from_the_response_alone(ralph: Ralph, repo: Path, lines: tuple[str, ...], code: int) -> None:
     write(repo, says(*lines))
     result = ralph("run", "1")
     assert result.returncode == code, result.stdout
@@ -160,9 +160,9 @@ def test_a_configured_promise_counts(ralph: Ralph, repo: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (says("tool: busy"), "found no words of the agent in the 11 bytes"),
+        (says("tool: busy"), "found no response in the agent's output (11 bytes)"),
         ("agent_invoke() { :; }\n", "the agent printed nothing"),
-        ("agent_extract_response() { echo ' '; }\n", "found no words"),
+        ("agent_extract_response() { echo ' '; }\n", "found no response"),
     ],
 )
 def test_no_response_is_a_failure(ralph: Ralph, repo: Path, body: str, why: str) -> None:
@@ -185,31 +185,33 @@ _FILTERS = {
 
 
 @pytest.mark.parametrize("how", _FILTERS)
-def test_whatever_the_filter_does_the_agent_goes_on(ralph: Ralph, repo: Path, how: str) -> None:
+def test_a_broken_filter_does_not_affect_the_agent(ralph: Ralph, repo: Path, how: str) -> None:
     body = 'agent_invoke() { for i in {1..20000}; do echo "tool: line $i of many"; done; '
     write(repo, body + f"echo 'say: {DONE}'; }}\nagent_format_display() {{ {_FILTERS[how]}; }}\n")
     result = ralph("run", "1")
     assert result.returncode == 0, result.stdout
     raw = iteration(repo).joinpath("stdout.raw").read_text().splitlines()
     assert len(raw) == 20001
-    assert texts(repo, "AI")[-1] == DONE or how == "reads one line"  # what nobody has shown is shown at the end
+    assert (
+        texts(repo, "AI")[-1] == DONE or how == "reads one line"
+    )  # a response that was not shown yet is shown at the end
 
 
-def test_a_filter_that_never_ends_is_ended(ralph: Ralph, repo: Path) -> None:
+def test_a_filter_that_hangs_is_stopped(ralph: Ralph, repo: Path) -> None:
     body = 'agent_format_display() { while IFS= read -r line; do echo "$line"; done; sleep 300; }\n'
     write(repo, says(f"say: {DONE}") + body)
     result = ralph("run", "1", timeout=40)
     assert result.returncode == 0
-    assert "agent_format_display did not keep up" in result.stdout
+    assert "agent_format_display was stuck" in result.stdout
 
 
-def test_the_filters_text_is_shown_as_it_comes(ralph: Ralph, repo: Path) -> None:
+def test_the_filters_text_is_shown(ralph: Ralph, repo: Path) -> None:
     write(repo, says("tool: look", f"say: {DONE}"))
     assert ralph("run").returncode == 0
     assert texts(repo, "AI") == ["seen tool: look", f"seen say: {DONE}"]
 
 
-def test_a_named_transcript_does_without_the_filter(ralph: Ralph, repo: Path) -> None:
+def test_with_a_named_transcript_the_filter_is_not_used(ralph: Ralph, repo: Path) -> None:
     line = '{"type":"text","tag":"THINK","text":"Plan: none"}'
     write(repo, says(f"@@RALPH@@ {line}", f"say: {DONE}") + "agent_format_display() { touch ran; }\n")
     assert ralph("run", "--transcript", "rtf1").returncode == 0
@@ -217,19 +219,19 @@ def test_a_named_transcript_does_without_the_filter(ralph: Ralph, repo: Path) ->
     assert not (repo / "ran").exists()
 
 
-def test_output_that_is_not_what_the_agent_is_known_to_write_goes_to_the_filter(ralph: Ralph, repo: Path) -> None:
-    # called claude, and with the word json in it, but it prints lines of its own
+def test_output_in_an_unexpected_format_is_shown_by_the_filter(ralph: Ralph, repo: Path) -> None:
+    # its name and the word json suggest Claude's format, but it prints something else
     write(repo, says("say: custom format") + "# json\n", name="claude", config="AGENT=claude\n")
     result = ralph("run", "2")
     assert result.returncode == 2
-    assert "this is no transcript of claude" in result.stdout
+    assert "this is not a transcript of claude" in result.stdout
     assert "seen say: custom format" in texts(repo, "AI")
 
 
-# -- how full it was
+# -- the context size
 
 
-def test_the_context_is_read_back(ralph: Ralph, repo: Path) -> None:
+def test_the_context_size_is_reported(ralph: Ralph, repo: Path) -> None:
     body = "agent_post_iteration() { _ITER_CONTEXT_USED=90000; _ITER_CONTEXT_MAX=100000; _ITER_CONTEXT_PCT=90; }\n"
     write(repo, says(f"say: {DONE}") + body)
     result = ralph("run")
@@ -240,6 +242,6 @@ def test_the_context_is_read_back(ralph: Ralph, repo: Path) -> None:
     assert all("context" not in e.get("text", "") for e in events(repo))
 
 
-def test_nothing_is_said_of_a_context_that_nobody_told(ralph: Ralph, repo: Path) -> None:
+def test_an_unknown_context_size_is_not_reported(ralph: Ralph, repo: Path) -> None:
     write(repo, says(f"say: {DONE}"))
-    assert "context" not in ralph("run").stdout
+    assert "context: " not in ralph("run").stdout

@@ -1,4 +1,4 @@
-"""`config` and the choice of a script: what is found, what it says to ralph, what a prompt may name."""
+"""`config`, how a script is chosen, and the variables in a prompt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from agent_scripts import DONE, iteration, says, texts, write
 
 from processes import nothing_left_behind
-from ralph.dialects import found
+from ralph.dialects import detect
 from ralph.dialects.script import executables
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Ralph = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_settings_come_with_their_lines(ralph: Ralph, repo: Path) -> None:
+def test_settings_have_their_lines_as_origins(ralph: Ralph, repo: Path) -> None:
     config = '# mine\nAGENT="fake"\nDEFAULT_MAX_ITERATIONS=$((3 * 4))\nexport MAX_RETRIES="${RETRIES:-2}"\n'
     write(repo, config=config)
     values = json.loads(ralph("config", "--json").stdout)
@@ -37,7 +37,7 @@ def test_no_retries_means_that_the_first_failure_ends_the_run(ralph: Ralph, repo
     assert not iteration(repo, 2).exists()
 
 
-def test_flags_and_the_environment_are_stronger(ralph: Ralph, repo: Path) -> None:
+def test_flags_and_the_environment_override_the_file(ralph: Ralph, repo: Path) -> None:
     write(repo, says("say: fake"), config="AGENT=fake\nDEFAULT_MAX_ITERATIONS=9\n")
     write(repo, says("say: other"), name="other", config=None)
     values = json.loads(ralph("config", "--json", env={"RALPH_MAX_ITERATIONS": "4", "AGENT": "other"}).stdout)
@@ -52,7 +52,7 @@ def test_flags_and_the_environment_are_stronger(ralph: Ralph, repo: Path) -> Non
 def test_a_script_needs_no_config(ralph: Ralph, repo: Path) -> None:
     path = write(repo / "elsewhere", says(f"say: {DONE}"), config=None)
     assert ralph("run", "--agent-script", str(path)).returncode == 0
-    assert (repo / "elsewhere" / "last_agent_output").exists()  # RALPH_DIR is what holds agents/
+    assert (repo / "elsewhere" / "last_agent_output").exists()  # RALPH_DIR is the folder that contains agents/
 
 
 def test_the_dry_run_shows_the_convention_and_the_command(ralph: Ralph, repo: Path) -> None:
@@ -64,7 +64,7 @@ def test_the_dry_run_shows_the_convention_and_the_command(ralph: Ralph, repo: Pa
     assert not (repo / "ran").exists()
 
 
-def test_it_is_found_in_the_folder_where_the_tool_is_kept(ralph: Ralph, repo: Path) -> None:
+def test_the_convention_is_found_in_dot_ralph(ralph: Ralph, repo: Path) -> None:
     body = f"agent_invoke() {{ echo \"say: $RALPH_HOME $(pwd)\"; echo 'say: {DONE}'; }}\n"
     write(repo / ".ralph", body)
     (repo / ".ralph" / "prompts").mkdir()
@@ -77,14 +77,14 @@ def test_it_is_found_in_the_folder_where_the_tool_is_kept(ralph: Ralph, repo: Pa
 
 
 @pytest.mark.parametrize("name", ["../agents/fake", "/etc/passwd", ".."])
-def test_a_name_is_no_path(ralph: Ralph, repo: Path, name: str) -> None:
+def test_an_agents_name_cannot_be_a_path(ralph: Ralph, repo: Path, name: str) -> None:
     write(repo, config=f"AGENT={name}\n")
     result = ralph("run")
     assert result.returncode == 64
     assert "config:1: AGENT: expected the name of a script in agents/" in result.stderr
 
 
-def test_a_name_does_not_lead_outside_by_a_link(
+def test_a_name_cannot_lead_out_of_the_project_by_a_link(
     ralph: Ralph, repo: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     elsewhere = write(tmp_path_factory.mktemp("elsewhere"), says(f"say: {DONE}"), config=None)
@@ -92,18 +92,18 @@ def test_a_name_does_not_lead_outside_by_a_link(
     (repo / "agents" / "fake.sh").symlink_to(elsewhere)
     result = ralph("run")
     assert result.returncode == 64
-    assert "config:1: AGENT: agents/fake.sh (config:1) is a link to a place outside" in result.stderr
+    assert "config:1: AGENT: agents/fake.sh (config:1) is a link out of the project" in result.stderr
     (repo / "config").unlink()
-    assert "is a link to a place outside" in ralph("run", "--agent-script", "fake").stderr
+    assert "is a link out of its folder" in ralph("run", "--agent-script", "fake").stderr
     assert ralph("run", "--agent-script", "agents/fake.sh").returncode == 0
 
 
-def test_all_mistakes_are_told_at_once(ralph: Ralph, repo: Path) -> None:
+def test_all_mistakes_are_reported_at_once(ralph: Ralph, repo: Path) -> None:
     write(repo, config="DEFAULT_MAX_ITERATIONS=many\nMAX_RETRIES=-1\n")
     write(repo, name="other", config=None)
     result = ralph("run")
     assert result.returncode == 64
-    for part in ("AGENT is not set: name one of fake, other", "config:1: DEFAULT_MAX", "config:2: MAX_RETRIES"):
+    for part in ("AGENT is not set: set it to one of fake, other", "config:1: DEFAULT_MAX", "config:2: MAX_RETRIES"):
         assert part in result.stderr
 
 
@@ -125,25 +125,25 @@ from pathlib import Path
 from ralph.dialects.script import probe
 probe._TIMEOUT = 0.5
 here = Path.cwd()
-probe.look(probe.Place(here, here, config=here / "config"), None, (), dict(os.environ))
+probe.probe(probe.Place(here, here, config=here / "config"), None, (), dict(os.environ))
 """
 
 
-def test_a_config_that_hangs_is_refused_and_leaves_nothing(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_config_that_hangs_is_refused_and_leaves_no_process(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (repo / "config").write_text("sleep 300 | cat\n")
     with nothing_left_behind(monkeypatch):
         asked = subprocess.run(
             [sys.executable, "-c", _IMPATIENT], cwd=repo, capture_output=True, text=True, timeout=30, check=False
         )
     assert "UsageError" in asked.stderr
-    assert "did not come to its end within 0.5 s" in asked.stderr
+    assert "took longer than 0.5 s" in asked.stderr
 
 
 @pytest.mark.parametrize(
     ("mode", "flags", "shown"),
     [("", (), "build"), ("plan", (), "plan"), ("production", (), "build"), ("", ("-P", "prompts/plan.md"), "plan")],
 )
-def test_a_prompt_may_name_what_is_known_and_nothing_else(
+def test_only_known_variables_are_replaced_in_a_prompt(
     ralph: Ralph, repo: Path, mode: str, flags: tuple[str, ...], shown: str
 ) -> None:
     prompt = (
@@ -160,10 +160,10 @@ def test_a_prompt_may_name_what_is_known_and_nothing_else(
     assert texts(repo, "AI")
 
 
-def test_what_would_be_executed_is_listed(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_executables_are_the_config_and_the_scripts(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = write(repo)
     other = write(repo, name="other", config=None)
-    chosen, _ = found.choose(repo, "auto")
+    chosen, _ = detect.choose(repo, "auto")
     assert chosen is not None
     assert executables(chosen, repo, dict(os.environ)) == [repo / "config", script, other]
     monkeypatch.setenv("AGENT", "other")
@@ -176,7 +176,7 @@ def test_without_jq_the_user_is_warned(ralph: Ralph, repo: Path, tmp_path: Path)
     for name in ("bash", "cat", "git", "tee", "sed"):
         (tools / name).symlink_to(_which(name))
     write(repo, "agent_format_display() { jq -r .text; }\n")
-    assert "uses jq, which was not found" in ralph("run", "--dry-run", env={"PATH": str(tools)}).stdout
+    assert "uses jq, which is not in PATH" in ralph("run", "--dry-run", env={"PATH": str(tools)}).stdout
     write(repo, "# jq is not needed\n")
     assert "uses jq" not in ralph("run", "--dry-run", env={"PATH": str(tools)}).stdout
 

@@ -1,4 +1,4 @@
-"""`--agent-cmd` and AGENT_CMD: the idioms that people use, end to end."""
+"""`--agent-cmd` and AGENT_CMD: common idioms, end to end."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def test_claude_print_reads_the_prompt_on_stdin(
     claude = tools / "claude"
     claude.write_text(f'#!/bin/bash\n[ "$*" = --print ] || exit 9\necho "heard: $(cat)"\necho "{DONE}"\n')
     claude.chmod(0o755)
-    # a login shell may set PATH anew, so the program is put into it there
+    # a login shell may reset PATH, so the program is added to it there
     done = ralph("run", "3", "--agent-cmd", f"PATH={shlex.quote(str(tools))}:$PATH; claude --print")
     assert done.returncode == 0, done
     assert stdout(repo) == f"heard: Do the work.\n{DONE}\n"
 
 
-def test_cat_gives_the_prompt_back_and_a_marker_in_it_is_the_agents_last_line(ralph: Ralph, repo: Path) -> None:
+def test_cat_prints_the_prompt_and_does_not_complete(ralph: Ralph, repo: Path) -> None:
     done = ralph("run", "2", "--agent-cmd", "cat")
     assert done.returncode == 2, done
     assert stdout(repo) == stdout(repo, 2) == (repo / "PROMPT.md").read_text()
@@ -61,14 +61,14 @@ def test_the_prompt_file_is_quoted_for_the_shell(ralph: Ralph, repo: Path, name:
     assert "and 'another' \"$x\"" in stdout(folder)
 
 
-def test_without_a_place_for_the_prompt_it_comes_on_stdin_and_with_one_stdin_is_empty(ralph: Ralph, repo: Path) -> None:
+def test_the_prompt_is_passed_on_stdin_unless_the_command_has_a_placeholder(ralph: Ralph, repo: Path) -> None:
     ralph("run", "1", "-p", "words", "--agent-cmd", "echo got: $(cat); true {prompt}")
     assert stdout(repo) == "got:\n"
     ralph("run", "1", "-p", "words", "--agent-cmd", "echo got: $(cat)")
     assert stdout(repo) == "got: words\n"
 
 
-def test_the_environment_names_it_and_a_flag_is_stronger(ralph: Ralph, repo: Path) -> None:
+def test_the_environment_overrides_the_file_and_a_flag_overrides_both(ralph: Ralph, repo: Path) -> None:
     environment = {"AGENT_CMD": f"echo env; echo '{DONE}'"}
     assert ralph("run", env=environment).returncode == 0
     assert stdout(repo) == f"env\n{DONE}\n"
@@ -79,7 +79,7 @@ def test_the_environment_names_it_and_a_flag_is_stronger(ralph: Ralph, repo: Pat
     assert stdout(repo) == f"env\n{DONE}\n"
 
 
-def test_it_is_run_by_bash_as_a_login_shell(ralph: Ralph, repo: Path) -> None:
+def test_the_command_runs_in_a_bash_login_shell(ralph: Ralph, repo: Path) -> None:
     ralph("run", "1", "--agent-cmd", 'shopt -q login_shell && echo "login ${BASH_VERSION:+bash}"; [[ a == a ]]')
     assert stdout(repo) == "login bash\n"
 

@@ -1,1 +1,1 @@
-"""Any agent that ralph knows, looking like Claude to a tool that can only drive Claude (`ralph as-claude`)."""
+"""Emulates Claude Code with any agent, for tools that can only drive Claude (`ralph as-claude`)."""

@@ -1,4 +1,4 @@
-"""Claude's command line, as far as it means anything to another agent."""
+"""Reads the part of Claude's command line that matters to another agent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Format(StrEnum):
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What was asked for; `prompt` is None if it comes on stdin."""
+    """What the command line asks for. `prompt` is None if it comes on stdin."""
 
     prompt: str | None = None
     agent: str | None = None
@@ -25,7 +25,10 @@ class Asked(msgspec.Struct, frozen=True):
     format: Format = Format.STREAM
 
 
-#: Flags of Claude's that have a value, so that it is not taken for the prompt.
+#: The flags that have an effect here. All of them take a value.
+_USED = frozenset({"--agent", "--model", "--output-format"})
+
+#: Claude's flags with a value, which must not be mistaken for the prompt.
 _VALUES = frozenset(
     {
         "--add-dir", "--agents", "--allowed-tools", "--allowedTools", "--append-system-prompt",
@@ -36,7 +39,7 @@ _VALUES = frozenset(
     }
 )  # fmt: skip
 
-#: Flags of Claude's that have none: what follows one of them can be the prompt.
+#: Claude's flags without a value. The prompt may follow one of these.
 _SWITCHES = frozenset(
     {
         "--allow-dangerously-skip-permissions", "--bare", "--brief", "--chrome", "--continue", "-c",
@@ -50,42 +53,65 @@ _FLAG = re.compile(r"--?[A-Za-z][\w-]*(=.*)?", re.DOTALL)
 
 
 def parse(arguments: list[str]) -> Asked:
-    """`-p PROMPT` wins; else the last word that belongs to no flag; else the prompt is on stdin."""
-    prompt: str | None = None
-    loose: str | None = None
-    own: dict[str, str] = {}
-    rest = list(arguments)
-    free = True
-    while rest:
-        word = rest.pop(0)
-        name, equals, given = word.partition("=")
-        if word == "-p":
-            if rest and (len(rest) == 1 or not _FLAG.fullmatch(rest[0])) and not _is_known(rest[0]):
-                prompt = rest.pop(0)
-            free = True
-        elif name in ("--agent", "--model", "--output-format"):
-            if not equals and not rest:
+    """The prompt is the value of -p, or else the last argument that belongs to no flag, or else on stdin."""
+    return _Parser(list(arguments)).parse()
+
+
+class _Parser:
+    """Reads Claude's command line. The flags that mean nothing to other agents are ignored, known or not."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._rest = arguments
+        self._prompt: str | None = None
+        self._positional: str | None = None
+        self._used: dict[str, str] = {}
+
+    def parse(self) -> Asked:
+        may_be_value = False  # whether the previous argument is an unknown flag, which may take a value
+        while self._rest:
+            argument = self._rest.pop(0)
+            if self._known_flag(argument):
+                may_be_value = False
+            elif _FLAG.fullmatch(argument):
+                may_be_value = "=" not in argument
+            elif may_be_value:
+                may_be_value = False
+            else:
+                self._positional = argument
+        used = self._used
+        return Asked(
+            self._prompt or self._positional,
+            used.get("--agent"),
+            used.get("--model"),
+            _format(used.get("--output-format")),
+        )
+
+    def _known_flag(self, argument: str) -> bool:
+        """Reads a known flag and its value. False if this is not one."""
+        name, equals, value = argument.partition("=")
+        if argument == "-p":
+            self._read_prompt()
+        elif name in _USED:
+            if not equals and not self._rest:
                 raise UsageError(f"{name} needs a value")
-            own[name] = given if equals else rest.pop(0)
-            free = True
+            self._used[name] = value if equals else self._rest.pop(0)
         elif name in _VALUES and not equals:
-            if rest:
-                rest.pop(0)
-            free = True
-        elif word in _SWITCHES:
-            free = True
-        elif _FLAG.fullmatch(word):
-            free = bool(equals)  # of a flag that nobody knows, what follows may be its value
-        elif free:
-            loose = word
+            del self._rest[:1]
         else:
-            free = True
-    return Asked(prompt or loose, own.get("--agent"), own.get("--model"), _format(own.get("--output-format")))
+            return argument in _SWITCHES
+        return True
+
+    def _read_prompt(self) -> None:
+        """Reads the value of -p, which is optional. The last argument is a prompt even if it looks like a flag."""
+        if not self._rest or _is_known(self._rest[0]):
+            return
+        if len(self._rest) == 1 or not _FLAG.fullmatch(self._rest[0]):
+            self._prompt = self._rest.pop(0)
 
 
-def _is_known(word: str) -> bool:
-    name = word.partition("=")[0]
-    return name in _SWITCHES or name in _VALUES or name in ("-p", "--agent", "--model", "--output-format")
+def _is_known(argument: str) -> bool:
+    name = argument.partition("=")[0]
+    return name in _SWITCHES or name in _VALUES or name in _USED or name == "-p"
 
 
 def _format(name: str | None) -> Format:

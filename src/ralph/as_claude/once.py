@@ -1,4 +1,4 @@
-"""One run of an agent, written out as Claude would."""
+"""Runs an agent once, and writes its output in Claude's format."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from ralph.launching.launch import Launch
     from ralph.transcripts.events import TranscriptEvent
 
-#: After this time without a word, a line tells the host that the agent is still at work.
+#: After this many seconds without text, an empty delta shows the host that the agent is still working.
 _KEEP_ALIVE = 10.0
 _TIMED_OUT = 124
 _NOT_FOUND = 127
 
 
 class Out:
-    """Our stdout, line by line. A host that does not read any more ends the run."""
+    """Our stdout. `closed` is set when the host has stopped reading, which ends the run."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -98,7 +98,7 @@ class _Relay:
 
 
 def run(launch: Launch, prompt: str, form: Format, *, verbose: bool) -> int:
-    """Runs the agent and writes its words; returns the exit code for the host."""
+    """Runs the agent and writes its text. Returns the exit code for the host."""
     out = Out()
     adapter = SafeAdapter(registry.create(launch.transcript, prompt=prompt))
     seen = Observation(Markers())
@@ -139,11 +139,11 @@ def _to_stderr(data: bytes) -> None:
         sys.stderr.buffer.write(data)
         sys.stderr.buffer.flush()
     except OSError:
-        pass  # nobody reads it; the result says the same
+        pass  # stderr is closed; the result on stdout contains the same message
 
 
 def exit_code(ended: Ended, verdict: Verdict) -> int:
-    """The agent's own; where it has none, what a shell would say. Never 0 after an error."""
+    """The agent's exit code, or the one that a shell would report. Never 0 after an error."""
     if verdict.outcome is Outcome.OK:
         return 0
     match ended.kind:
@@ -160,7 +160,7 @@ def exit_code(ended: Ended, verdict: Verdict) -> int:
 
 
 def with_sandbox(launch: Launch, mode: str) -> Launch:
-    """Codex in a sandbox, instead of without any."""
+    """The same launch of Codex, but in a sandbox."""
     approve = launch.spec.approve if launch.spec else ()
     base: list[str] = []
     for argument in launch.base:

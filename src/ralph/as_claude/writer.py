@@ -1,4 +1,4 @@
-"""Canonical events as lines of Claude's stream-json."""
+"""Writes canonical events as lines of Claude's stream-json."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ralph.judging.judge import Verdict
     from ralph.judging.observe import Observation
 
-#: The names that Claude's API has for what went wrong, so that a host knows a limit from a login.
+#: The error names of Claude's API, so that a host can tell a rate limit from a missing login.
 _ERRORS = {
     Outcome.RATE_LIMITED: "rate_limit_error",
     Outcome.OVERLOADED: "overloaded_error",
@@ -30,9 +30,8 @@ _ERRORS = {
     Outcome.QUOTA: "billing_error",
     Outcome.CONTEXT_EXCEEDED: "prompt_too_long",
 }
-#: A tool's output is no word of the agent's: what it quotes must not end a host's loop.
-_SIGNAL, _BROKEN = "<<<RALPHEX:", "<<< RALPHEX:"
-_MARK, _BROKEN_MARK = "<promise>", "< promise>"
+#: Signals in a tool's output are not the agent's own. They are altered so that they do not end a host's loop.
+_ALTERED = {"<<<RALPHEX:": "<<< RALPHEX:", "<promise>": "< promise>"}
 
 _encoder = msgspec.json.Encoder()
 
@@ -45,12 +44,12 @@ def line(value: dict[str, Any]) -> bytes:
 
 
 def delta(text: str) -> bytes:
-    """Words; an empty text tells only that somebody is still there."""
+    """A piece of text. An empty one only shows that the agent is still running."""
     return line({"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}})
 
 
 class ClaudeWriter:
-    """The agent's words as they come; tools only if `verbose`."""
+    """Writes the agent's text as it comes, and its tool calls if `verbose`."""
 
     def __init__(self, *, verbose: bool = False) -> None:
         self._verbose = verbose
@@ -74,10 +73,10 @@ class ClaudeWriter:
                 case ToolStart(tool=tool):
                     self._boundary = True
                     if self._verbose:
-                        lines.append(delta(_quoted(f"$ {_command(tool.input) or tool.name}") + "\n"))
+                        lines.append(delta(_without_signals(f"$ {_command(tool.input) or tool.name}") + "\n"))
                 case ToolOutput(text=text):
                     if self._verbose:
-                        lines.append(delta(_quoted(text) + "\n"))
+                        lines.append(delta(_without_signals(text) + "\n"))
                 case ToolEnd():
                     self._boundary = True
         return lines
@@ -90,12 +89,14 @@ def _command(given: dict[str, Any] | None) -> str:
     return command if isinstance(command, str) else ""
 
 
-def _quoted(text: str) -> str:
-    return text.replace(_SIGNAL, _BROKEN).replace(_MARK, _BROKEN_MARK)
+def _without_signals(text: str) -> str:
+    for signal, altered in _ALTERED.items():
+        text = text.replace(signal, altered)
+    return text
 
 
 def result(verdict: Verdict, seen: Observation, message: str, seconds: float) -> dict[str, Any]:
-    """Claude's last line: how it ended, and what is known about it."""
+    """Claude's last line: how the run ended, its session, cost and usage. Unknown fields are absent."""
     failed = verdict.outcome is not Outcome.OK
     reason = f"{verdict.outcome}: {verdict.why}"
     value: dict[str, Any] = {
@@ -114,7 +115,7 @@ def result(verdict: Verdict, seen: Observation, message: str, seconds: float) ->
 
 
 def failure(reason: str) -> dict[str, Any]:
-    """The last line of a run that never began."""
+    """The last line if the agent could not be started."""
     return {
         "type": "result",
         "subtype": "error_during_execution",
@@ -125,7 +126,7 @@ def failure(reason: str) -> dict[str, Any]:
 
 
 def usage(known: Usage) -> dict[str, int]:
-    """As Claude counts: the input without what came from the cache. What is unknown is absent."""
+    """Usage as Claude reports it: input tokens exclude those from the cache. Unknown counts are absent."""
     cached, written = known.cached_tokens, known.cache_write_tokens
     fresh = None if known.prompt_tokens is None else max(0, known.prompt_tokens - (cached or 0) - (written or 0))
     counts = {

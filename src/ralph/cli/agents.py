@@ -20,12 +20,12 @@ def _driver() -> tuple[Launch | None, list[str]]:
     """The platform driver that a run would use here, if this project has any."""
     from pathlib import Path
 
-    from ralph.dialects.driver.locate import here
+    from ralph.dialects.driver.locate import all_drivers
 
     workdir = Path.cwd()
-    if not here(workdir):
+    if not all_drivers(workdir):
         return None, []
-    from ralph.dialects.driver.survey import lines
+    from ralph.dialects.driver.listing import lines
     from ralph.errors import UsageError
     from ralph.planning.brought import brought
     from ralph.planning.prepare import prepare_launch
@@ -60,7 +60,7 @@ def agents_command(as_json: bool) -> None:
     rows = survey()
     launch, told = _driver()
     if launch is not None:
-        from ralph.dialects.driver.survey import row as driver_row
+        from ralph.dialects.driver.listing import row as driver_row
 
         found_row = driver_row(launch)
         rows = [*rows, found_row] if found_row is not None else rows

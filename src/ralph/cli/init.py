@@ -9,7 +9,7 @@ import click
 
 from ralph.cli.echo import echo
 from ralph.config.yamlfile import NAMES
-from ralph.dialects.found import find
+from ralph.dialects.detect import find
 from ralph.errors import RunError, UsageError
 from ralph.planning.brought import brought, of_dialect
 from ralph.planning.settle import working_directory
@@ -97,7 +97,7 @@ def _remember(path: Path) -> None:
 
 def _from_existing(workdir: Path) -> None:
     from ralph.config.layers import resolve
-    from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose
+    from ralph.dialects.detect import RUN_TO_BE_READ, Dialect, choose
     from ralph.dialects.modules import module
     from ralph.dialects.translate import as_yaml
 

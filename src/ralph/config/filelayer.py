@@ -34,6 +34,9 @@ class FileLayer(msgspec.Struct):
     #: keys that are known and not acted on
     idle: list[str] = []
 
+    def set(self, name: str, value: Any, origin: str) -> None:
+        self.values[name], self.origins[name] = value, origin
+
     def problem(self, line: int, text: str) -> None:
         self.problems.append((line, f"{self.shown}:{line}: {text}"))
 

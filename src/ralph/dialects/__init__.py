@@ -1,1 +1,1 @@
-"""Other people's conventions: their files work here unchanged. `found` says which one a directory follows."""
+"""Other tools' conventions: a project written for one of them runs unchanged. Start reading at `detect`."""

@@ -1,10 +1,10 @@
-"""The module that acts on each convention's files."""
+"""Loads the module that handles a convention."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ralph.dialects.found import Dialect
+from ralph.dialects.detect import Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,30 +12,30 @@ if TYPE_CHECKING:
 
     from ralph.config.filelayer import FileLayer
     from ralph.config.layers import Resolved
-    from ralph.dialects.found import Found
+    from ralph.dialects.detect import Found
     from ralph.launching.launch import Launch
     from ralph.trust.approval import Trust
 
 
 class Module(Protocol):
-    """What a convention's module provides."""
+    """The interface of a convention's module."""
 
     def layer(self, found: Found, workdir: Path, environ: Mapping[str, str]) -> FileLayer:
-        """Its files as settings, with lines as origins; mistakes and remarks are kept in the layer."""
+        """Its files as settings, each with its origin. The layer also contains problems and remarks."""
 
     def launch(self, resolved: Resolved, workdir: Path, trust: Trust) -> Launch:
-        """How its agent is started."""
+        """How to start its agent."""
 
     def executables(self, found: Found, workdir: Path, environ: Mapping[str, str]) -> list[Path]:
-        """The files of the repository that would be executed; nothing is run to find out."""
+        """The files of the repository that a run would execute. Nothing is executed to find out."""
 
 
-#: The setting that chooses each convention's kind of agent.
+#: The setting that selects the agent in each convention.
 AGENT_SETTINGS = {Dialect.PROVIDER: "claude_command", Dialect.DRIVER: "driver", Dialect.SCRIPT: "agent_script"}
 
 
 def module(dialect: Dialect) -> Module:
-    """Imported late: a run needs one of them at most."""
+    """Imports the module of a convention. A run needs at most one of them."""
     match dialect:
         case Dialect.PROVIDER:
             from ralph.dialects import provider

@@ -1,4 +1,4 @@
-"""What the files of another convention say, written as a ralph.yml."""
+"""Translates the files of another convention into a ralph.yml."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ralph.config.settings import OPTIONS, is_duration
 
 if TYPE_CHECKING:
     from ralph.config.filelayer import FileLayer
-    from ralph.dialects.found import Found
+    from ralph.dialects.detect import Found
 
 
 def as_yaml(found: Found, layer: FileLayer) -> str:
-    """Every value with the file and line that it came from; what had no effect there is told at the end."""
+    """The text of a ralph.yml with the origin of every value. Remarks about the files come at the end."""
     lines = [
-        f"# ralph.yml: what this project says in the {found.dialect} convention ({found.why}).",
+        f"# ralph.yml, translated from the {found.dialect} convention ({found.why}).",
         "# `ralph config` shows every setting, `ralph run --help` explains them.",
         "",
     ]
@@ -35,13 +35,13 @@ def as_yaml(found: Found, layer: FileLayer) -> str:
         else:
             lines.append(f"{option.name}: {text}  # {origin}")
     if layer.remarks:
-        lines += ["", "# What those files say besides:"]
+        lines += ["", "# Remarks about those files:"]
         lines += [f"# {_comment(text)}" for _, text in layer.remarks]
     return "\n".join(lines) + "\n"
 
 
 def _value(name: str, value: Any) -> str:
-    """JSON is YAML, and quotes what YAML would take for something else."""
+    """Writes JSON, which is also YAML, and quotes text that YAML would read as another type."""
     if is_duration(name):
         return write_duration(value) if value else "0"
     plain = msgspec.to_builtins(value)
@@ -51,5 +51,5 @@ def _value(name: str, value: Any) -> str:
 
 
 def _comment(text: str) -> str:
-    """On one line, whatever it holds."""
+    """The text on one line."""
     return " ".join(text.split())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralph.agents import registry
-from ralph.dialects.found import Dialect, Found, find, follows_plan, user_file
+from ralph.dialects.detect import Dialect, Found, find, follows_plan, user_file
 from ralph.dialects.modules import module
 from ralph.errors import UsageError
 from ralph.journal.layout import StatePaths
@@ -92,8 +92,8 @@ def _script(resolved: Resolved, workdir: Path, value: str) -> list[Item]:
 
 def _driver(resolved: Resolved, workdir: Path, value: str) -> list[Item]:
     """The driver and the files beside it, and a `.ralphrc` that is more than data."""
-    from ralph.dialects.driver.layer import read
-    from ralph.dialects.driver.locate import here
+    from ralph.dialects.driver.config import read
+    from ralph.dialects.driver.locate import all_drivers
 
     shown, file = read(workdir, {})
     command = file.values.get("CLAUDE_CODE_CMD")
@@ -104,7 +104,7 @@ def _driver(resolved: Resolved, workdir: Path, value: str) -> list[Item]:
     found = of_files([workdir / shown] if obeyed else [], workdir)
     if _is_users(resolved, "driver"):
         return found
-    drivers = here(workdir)
+    drivers = all_drivers(workdir)
     return [*found, *of_files(drivers if any(path.stem == value for path in drivers) else [], workdir)]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.config.settings import OnLimit, Signals
-from ralph.dialects.found import follows_plan
+from ralph.dialects.detect import follows_plan
 from ralph.dialects.modules import AGENT_SETTINGS, module
 from ralph.judging.prices import find as find_prices
 from ralph.launching import known

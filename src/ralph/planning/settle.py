@@ -11,7 +11,7 @@ import msgspec
 from ralph.config.convert import split
 from ralph.config.layers import Resolved, resolve
 from ralph.config.settings import BY_NAME
-from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose
+from ralph.dialects.detect import RUN_TO_BE_READ, Dialect, choose
 from ralph.dialects.modules import module
 from ralph.errors import UsageError
 from ralph.launching.environment import withholding, without

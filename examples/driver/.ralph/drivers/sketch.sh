@@ -1,9 +1,9 @@
-# Driver for Sketch, a pretended agent CLI (../../bin/sketch): JSON lines, sessions, no list of tools.
+# Driver for Sketch, a fake agent CLI (../../bin/sketch): JSON lines, sessions, no tool allow-list.
 
 driver_name() { echo "sketch"; }
 driver_display_name() { echo "Sketch"; }
 
-# The CLI comes with this example, so it is looked for beside this file first.
+# The CLI is part of this example, so look for it there first.
 driver_cli_binary() {
   local here
   here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

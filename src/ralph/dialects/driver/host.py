@@ -1,4 +1,4 @@
-"""Asks a driver: each question is one bash that sources it by its path and calls its hooks."""
+"""Calls a driver's hooks. Each call starts one bash, which sources the driver and runs the hook."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _SCRIPT = Path(__file__).parent / "host.sh"
-#: A hook may ask a CLI something; none may hold up a run for long.
-_PATIENCE = 60.0
+#: A hook may call a slow CLI, but must not block a run forever.
+_TIMEOUT = 60.0
 _STDERR_SHOWN = 800
 
 
-class Described(msgspec.Struct, frozen=True):
-    """What a driver says about itself."""
+class Description(msgspec.Struct, frozen=True):
+    """What a driver reports about itself."""
 
     name: str
     title: str
@@ -33,75 +33,77 @@ class Described(msgspec.Struct, frozen=True):
     allow_list: bool
     sessions: bool
     live: bool
-    #: hooks that it has of its own
+    #: which optional hooks it defines
     prepare_live_command: bool
     stream_filter: bool
     extract_session_id_from_output: bool
     fallback_session_id: bool
-    #: the jq program by which its stream is to be shown
+    #: the jq program that turns its stream into text
     filter: str = "empty"
     tools: tuple[str, ...] = ()
 
 
-class Built(msgspec.Struct, frozen=True):
-    """The command that a driver made of a prompt."""
+class BuiltCommand(msgspec.Struct, frozen=True):
+    """The command that a driver built for a prompt."""
 
     argv: list[str]
     live: bool
 
 
 class Host:
-    """One driver in one directory; `variables` are those that the convention's loop would have set."""
+    """Runs one driver in one directory. `variables` are the ones that the convention's own loop would set."""
 
     def __init__(self, driver: Path, workdir: Path, variables: Mapping[str, str], environ: Mapping[str, str]) -> None:
         self.driver = driver
         self._workdir = workdir
         self._environ = {**environ, **variables}
 
-    def describe(self) -> Described:
-        answers = self._ask("describe")
+    def describe(self) -> Description:
+        answers, _ = self._call("describe")
         if answers[:1] == ["missing"]:
             hooks = answers[1].split()
-            what = "this required hook" if len(hooks) == 1 else "these required hooks"
+            what = "a required hook" if len(hooks) == 1 else "required hooks"
             raise UsageError(f"the driver {self.driver} lacks {what}: {', '.join(hooks)}")
         facts: dict[str, Any] = {}
         rest = iter(answers)
         for key in rest:
             if key == "tools":
-                next(rest, "")  # how many
+                next(rest, "")  # the number of tools
                 facts[key] = tuple(rest)
                 break
             value = next(rest, "")
             facts[key] = value == "yes" if key not in ("name", "title", "binary", "filter") else value
         if "tools" not in facts:
-            raise UsageError(f"the driver {self.driver} ended in the middle of one of its hooks")
+            raise UsageError(f"one of the hooks of the driver {self.driver} exited the shell")
         for key, hook in (("name", "driver_name"), ("binary", "driver_cli_binary")):
             if not facts.get(key):
-                raise UsageError(f"the driver {self.driver}: {hook} says nothing")
-        return Described(**facts)
+                raise UsageError(f"the driver {self.driver}: {hook} prints nothing")
+        return Description(**facts)
 
-    def command(self, prompt_file: Path, context: str, session: str, *, live: bool) -> Built:
-        kind, *argv = self._ask("command", str(prompt_file), context, session, "yes" if live else "no") or [""]
+    def command(self, prompt_file: Path, context: str, session: str, *, live: bool) -> BuiltCommand:
+        answers, errors = self._call("command", str(prompt_file), context, session, "yes" if live else "no")
+        kind, *argv = answers or [""]
         if kind not in ("live", "plain") or not argv:
             code = f" (driver_build_command returned {argv[0]})" if kind == "failed" and argv else ""
-            raise UsageError(f"the driver {self.driver} made no command{code}{self._complaint}")
-        return Built(argv, kind == "live")
+            raise UsageError(f"the driver {self.driver} did not build a command{code}{errors}")
+        return BuiltCommand(argv, kind == "live")
 
-    def said(self, hook: str, *arguments: str) -> str | None:
-        """What a hook echoes; None if the driver has no such hook."""
-        answers = self._ask("said", hook, *arguments)
+    def output_of(self, hook: str, *arguments: str) -> str | None:
+        """What a hook prints. None if the driver does not define it."""
+        answers, _ = self._call("output", hook, *arguments)
         return answers[1] if len(answers) == 2 else None
 
     def available(self) -> bool | None:
-        """What driver_check_available says, if it is there."""
-        answers = self._ask("available")
+        """The result of driver_check_available. None if the driver does not define it."""
+        answers, _ = self._call("available")
         return answers[0] == "yes" if answers else None
 
-    def _ask(self, *question: str) -> list[str]:
+    def _call(self, *request: str) -> tuple[list[str], str]:
+        """What host.sh answers, and the end of its stderr, ready to be appended to an error message."""
         bash = which("bash")
         if bash is None:
-            raise UsageError(f"the driver {self.driver} is a bash script, and there is no bash in PATH")
-        command = [bash, "--noprofile", "--norc", str(_SCRIPT), str(self.driver), *question]
+            raise UsageError(f"the driver {self.driver} is a bash script, but bash is not in PATH")
+        command = [bash, "--noprofile", "--norc", str(_SCRIPT), str(self.driver), *request]
         with tempfile.TemporaryFile() as stderr:
             try:
                 process = subprocess.Popen(
@@ -116,22 +118,22 @@ class Host:
             except (OSError, ValueError) as error:
                 raise UsageError(f"the driver {self.driver} cannot be run: {error}") from None
             try:
-                out, _ = process.communicate(timeout=_PATIENCE)
+                out, _ = process.communicate(timeout=_TIMEOUT)
             except subprocess.TimeoutExpired:
-                _end(process.pid)
+                _kill(process.pid)
                 process.communicate()
-                verb = question[1] if question[0] == "said" else question[0]
-                raise UsageError(f"the driver {self.driver} did not answer within {_PATIENCE:g} s ({verb})") from None
-            _end(process.pid)
+                what = request[1] if request[0] == "output" else request[0]
+                raise UsageError(f"the driver {self.driver} did not answer within {_TIMEOUT:g} s ({what})") from None
+            _kill(process.pid)
             stderr.seek(0)
-            said = stderr.read().decode("utf-8", "replace").strip()
-        self._complaint = f":\n  {said[-_STDERR_SHOWN:]}" if said else ""
+            printed = stderr.read().decode("utf-8", "replace").strip()
+        errors = f":\n  {printed[-_STDERR_SHOWN:]}" if printed else ""
         if process.returncode != 0:
-            raise UsageError(f"the driver {self.driver} failed (exit code {process.returncode}){self._complaint}")
-        return [part.decode("utf-8", "surrogateescape") for part in out.split(b"\0")[:-1]]
+            raise UsageError(f"the driver {self.driver} failed (exit code {process.returncode}){errors}")
+        return [part.decode("utf-8", "surrogateescape") for part in out.split(b"\0")[:-1]], errors
 
 
-def _end(group: int) -> None:
-    """A hook is a question: what it started goes with it."""
+def _kill(group: int) -> None:
+    """Kills every process that a hook started and left running."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)

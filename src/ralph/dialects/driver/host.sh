@@ -1,25 +1,25 @@
 # Hosts one platform driver: host.sh DRIVER VERB [ARGUMENT…]
 #
-# Answers go to the stdout that ralph gave us, each ended by NUL, because a prompt has newlines in it. Whatever the
-# driver itself prints where it should not goes to stderr, so that it cannot get in between.
+# Answers go to our original stdout, each ended by NUL because a prompt may contain newlines. Anything else that the
+# driver prints to stdout is sent to stderr, so that it cannot mix with the answers.
 
 set -u
 exec 3>&1 1>&2 </dev/null
 
 _ralph_answer() { printf '%s\0' "$@" >&3; }
-# What a hook echoes; without the answers' descriptor, so that nothing it leaves behind holds it open.
-_ralph_echoed() { "$@" 3>&-; }
+# Runs a hook without the answers' descriptor, so that a process it leaves behind cannot keep that open.
+_ralph_run() { "$@" 3>&-; }
 _ralph_defined() { declare -F "$1" >/dev/null; }
 _ralph_truth() { if "$@" 3>&- >/dev/null; then _ralph_answer yes; else _ralph_answer no; fi; }
 log_status() { printf '%s\n' "${*:2}" >&2; }
 
-# What holds for a driver that does not say.
+# Defaults for hooks that a driver may leave out.
 driver_supports_tool_allowlist() { return 1; }
 driver_supports_sessions() { return 0; }
 driver_supports_live_output() { return 0; }
 driver_permission_denial_help() {
-  echo "Look at the permission settings of $DRIVER_DISPLAY_NAME: it was refused something that it needs."
-  echo "What a driver takes from the configuration stands in $RALPHRC_FILE."
+  echo "$DRIVER_DISPLAY_NAME was denied a permission that it needs: check its permission settings."
+  echo "The settings that ralph passes to the driver are in $RALPHRC_FILE."
 }
 
 VALID_TOOL_PATTERNS=()
@@ -33,7 +33,7 @@ LIVE_CMD_ARGS=()
 _ralph_driver=$1
 _ralph_verb=$2
 shift 2
-# A file may end with a test that fails; only one that cannot be read to its end is broken.
+# A non-zero status is fine if the file parses: its last line may be a test that fails.
 # shellcheck disable=SC1090
 source "$_ralph_driver" 3>&- || bash -n "$_ralph_driver" || exit 3
 set +e
@@ -46,18 +46,18 @@ if [[ -n "${_ralph_missing:-}" ]]; then
   exit 0
 fi
 driver_valid_tools 3>&-
-CLAUDE_CODE_CMD=$(_ralph_echoed driver_cli_binary)
-DRIVER_DISPLAY_NAME=$(_ralph_echoed driver_display_name)
+CLAUDE_CODE_CMD=$(_ralph_run driver_cli_binary)
+DRIVER_DISPLAY_NAME=$(_ralph_run driver_display_name)
 
 _ralph_describe() {
-  _ralph_answer name "$(_ralph_echoed driver_name)" title "$DRIVER_DISPLAY_NAME" binary "$CLAUDE_CODE_CMD"
+  _ralph_answer name "$(_ralph_run driver_name)" title "$DRIVER_DISPLAY_NAME" binary "$CLAUDE_CODE_CMD"
   _ralph_answer allow_list; _ralph_truth driver_supports_tool_allowlist
   _ralph_answer sessions; _ralph_truth driver_supports_sessions
   _ralph_answer live; _ralph_truth driver_supports_live_output
   for _ralph_hook in prepare_live_command stream_filter extract_session_id_from_output fallback_session_id; do
     _ralph_answer "$_ralph_hook"; _ralph_truth _ralph_defined "driver_$_ralph_hook"
   done
-  if _ralph_defined driver_stream_filter; then _ralph_answer filter "$(_ralph_echoed driver_stream_filter)"; fi
+  if _ralph_defined driver_stream_filter; then _ralph_answer filter "$(_ralph_run driver_stream_filter)"; fi
   _ralph_answer tools "${#VALID_TOOL_PATTERNS[@]}" ${VALID_TOOL_PATTERNS[@]+"${VALID_TOOL_PATTERNS[@]}"}
 }
 
@@ -78,20 +78,20 @@ _ralph_command() {
   _ralph_answer plain ${CLAUDE_CMD_ARGS[@]+"${CLAUDE_CMD_ARGS[@]}"}
 }
 
-# What the hook $1 echoes; nothing if the driver has none.
-_ralph_said() {
+# Answers with what the hook $1 prints. No answer if the driver does not define it.
+_ralph_output() {
   local _ralph_text _ralph_hook=$1
   shift
   if _ralph_defined "$_ralph_hook"; then
-    _ralph_text=$(_ralph_echoed "$_ralph_hook" "$@")
-    _ralph_answer said "$_ralph_text"
+    _ralph_text=$(_ralph_run "$_ralph_hook" "$@")
+    _ralph_answer output "$_ralph_text"
   fi
 }
 
 case $_ralph_verb in
   describe) _ralph_describe ;;
   command) _ralph_command "$@" ;;
-  said) _ralph_said "$@" ;;
+  output) _ralph_output "$@" ;;
   available) if _ralph_defined driver_check_available; then _ralph_truth driver_check_available; fi ;;
 esac
 exit 0

@@ -1,4 +1,4 @@
-"""Shows the stream of an agent that nobody here knows by the jq program that its driver brings."""
+"""Shows the JSON stream of an unknown agent with the jq filter that its driver provides."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ralph.transcripts import meta
 from ralph.transcripts.base import TranscriptAdapter
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, decode_json
 
-#: One answer for one line, whatever the line is: its filtered values, or null where it is no JSON or none for it.
+#: Prints exactly one line for each input line: the filtered values, or null if it is not JSON or the filter fails.
 _PROGRAM = "try [fromjson | (\n{filter}\n)] catch null"
-#: A filter that thinks longer about one line will think forever.
-_PATIENCE = 10.0
+#: A filter that takes longer for one line is taken to be stuck.
+_TIMEOUT = 10.0
 
 
 def command(jq: str, program: str) -> list[str]:
@@ -23,10 +23,10 @@ def command(jq: str, program: str) -> list[str]:
 
 
 def complaint(jq: str, program: str) -> str | None:
-    """Why jq does not take this filter, if it does not."""
+    """Why jq rejects this filter. None if it accepts it."""
     try:
         done = subprocess.run(
-            command(jq, program), stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
+            command(jq, program), stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
@@ -34,7 +34,7 @@ def complaint(jq: str, program: str) -> str | None:
 
 
 class JqAdapter(TranscriptAdapter):
-    """Each line goes through one jq that runs along. A line that is no JSON does not end it."""
+    """Sends each line through one jq process, which also survives lines that are not JSON."""
 
     name = "driver"
 
@@ -47,47 +47,46 @@ class JqAdapter(TranscriptAdapter):
 
     def feed(self, line: str) -> list[TranscriptEvent]:
         if self._process is None or not line.lstrip().startswith(("{", "[")):
-            return self._other(line)
-        events: list[TranscriptEvent] = []
+            return self._unfiltered(line)
         try:
             shown = self._filtered(line)
         except OSError as error:
-            self._end()
-            events.append(meta.parse_error(f"the driver's filter ended ({error}); lines are shown as they come", ""))
-            return [*events, *self._other(line)]
+            self._stop()
+            failure = meta.parse_error(f"the driver's filter failed ({error}); further lines are shown unfiltered", "")
+            return [failure, *self._unfiltered(line)]
         if shown is None:
-            return self._other(line)
+            return self._unfiltered(line)
         self.structured = True
-        return self._words("".join(shown), fragment="delta" in line)
+        return self._message("".join(shown), fragment="delta" in line)
 
     def flush(self) -> list[TranscriptEvent]:
-        self._end()
-        return self._rest()
+        self._stop()
+        return self._pending_text()
 
-    def _words(self, text: str, *, fragment: bool) -> list[TranscriptEvent]:
-        """Fragments are joined until their line is whole; anything else is a message of its own."""
+    def _message(self, text: str, *, fragment: bool) -> list[TranscriptEvent]:
+        """Joins fragments into whole lines. Any other text is a message of its own."""
         if not fragment:
-            events = self._rest()
+            events = self._pending_text()
             text = text.strip("\n")
             return [*events, Text(Tag.AI, text)] if text else events
         lines, newline, self._pending = (self._pending + text).rpartition("\n")
         return [Text(Tag.AI, lines)] if newline else []
 
-    def _rest(self) -> list[TranscriptEvent]:
+    def _pending_text(self) -> list[TranscriptEvent]:
         text, self._pending = self._pending, ""
         return [Text(Tag.AI, text)] if text else []
 
-    def _other(self, line: str) -> list[TranscriptEvent]:
-        """Text between JSON is nobody's words; of an agent that writes only text it is its own."""
-        return [*self._rest(), Text(Tag.SYS if self.structured else Tag.AI, line)]
+    def _unfiltered(self, line: str) -> list[TranscriptEvent]:
+        """Plain text is the agent's own, unless the agent also writes JSON."""
+        return [*self._pending_text(), Text(Tag.SYS if self.structured else Tag.AI, line)]
 
     def _filtered(self, line: str) -> list[str] | None:
-        """None where it is no JSON, or the filter fails on it. OSError if jq is gone."""
+        """None if the line is not JSON or the filter fails on it. OSError if jq has stopped working."""
         process = self._process
         assert process is not None
         assert process.stdin is not None
         data = memoryview(line.encode("utf-8", "surrogateescape") + b"\n")
-        while data:  # a signal may cut a write short
+        while data:  # a signal may interrupt a write
             data = data[process.stdin.write(data) or 0 :]
         answer = decode_json(self._answer(process))
         return None if answer is None else [_shown(value) for value in answer]
@@ -95,15 +94,15 @@ class JqAdapter(TranscriptAdapter):
     def _answer(self, process: subprocess.Popen[bytes]) -> bytes:
         assert process.stdout is not None
         while b"\n" not in self._answers:
-            ready, _, _ = select.select([process.stdout], [], [], _PATIENCE)
+            ready, _, _ = select.select([process.stdout], [], [], _TIMEOUT)
             chunk = os.read(process.stdout.fileno(), 1 << 16) if ready else b""
             if not chunk:
-                raise OSError("jq ended" if ready else f"no answer within {_PATIENCE:g} s")
+                raise OSError("jq exited" if ready else f"no answer within {_TIMEOUT:g} s")
             self._answers += chunk
         answer, _, self._answers = self._answers.partition(b"\n")
         return answer
 
-    def _end(self) -> None:
+    def _stop(self) -> None:
         process, self._process = self._process, None
         if process is None:
             return
@@ -113,7 +112,7 @@ class JqAdapter(TranscriptAdapter):
 
 
 def _shown(value: Any) -> str:
-    """As `jq -j` prints it."""
+    """The value as `jq -j` prints it."""
     import msgspec
 
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,4 +1,4 @@
-"""The keys of `.ralphrc`: which settings they are, and which nobody acts on yet."""
+"""The keys of `.ralphrc`: the setting that each one becomes, and those that are not supported yet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-#: Keys that are settings of ours: the setting, and what turns the text into its value.
+#: The setting of ralph that each key becomes.
 SETTINGS: dict[str, str] = {
     "PLATFORM_DRIVER": "driver",
     "CLAUDE_TIMEOUT_MINUTES": "wall_timeout",
@@ -26,21 +26,21 @@ SETTINGS: dict[str, str] = {
     "CB_AUTO_RESET": "breaker_auto_reset",
     "PERMISSION_DENIAL_MODE": "denied_after",
 }
-#: The loop's own names for some of them, which the environment may use.
-OLD_NAMES: dict[str, str] = {
+#: Older names, which may still be used in the environment.
+ALIASES: dict[str, str] = {
     "CLAUDE_ALLOWED_TOOLS": "ALLOWED_TOOLS",
     "CLAUDE_USE_CONTINUE": "SESSION_CONTINUITY",
     "CLAUDE_SESSION_EXPIRY_HOURS": "SESSION_EXPIRY_HOURS",
 }
-#: Read by drivers, or by the layer itself.
-HEEDED = frozenset(
+#: Used by drivers, or together with another key.
+USED = frozenset(
     {
         "CLAUDE_OUTPUT_FORMAT", "CLAUDE_PERMISSION_MODE", "QUALITY_GATE_MODE", "CLAUDE_CODE_CMD", "CLAUDE_MODEL",
         "CB_PERMISSION_DENIAL_THRESHOLD",
     }
 )  # fmt: skip
-#: Known, and not acted on yet. This is the one place that lists them.
-NOT_ACTED_ON = frozenset(
+#: Keys of the convention that have no effect yet.
+NOT_SUPPORTED = frozenset(
     {
         "CB_OUTPUT_DECLINE_THRESHOLD",
         "QUALITY_GATE_ON_COMPLETION_ONLY", "REVIEW_MODE", "REVIEW_ENABLED", "REVIEW_INTERVAL", "TASK_SOURCES",
@@ -48,28 +48,29 @@ NOT_ACTED_ON = frozenset(
         "RALPH_VERBOSE", "VERBOSE_PROGRESS", "SWARM_MODE", "SWARM_MAX_AGENTS",
     }
 )  # fmt: skip
-#: Say something about the project to people; there is nothing to act on.
+#: Information for people only.
 DESCRIPTIVE = frozenset({"PROJECT_NAME", "PROJECT_TYPE"})
 
-KNOWN = frozenset({*SETTINGS, *OLD_NAMES, *HEEDED, *NOT_ACTED_ON, *DESCRIPTIVE})
+KNOWN = frozenset({*SETTINGS, *ALIASES, *USED, *NOT_SUPPORTED, *DESCRIPTIVE})
 
-_GATES_MODES = ("warn", "block", "circuit-breaker")
-#: A number of iterations in a row that may be refused a tool, as `denied_after` has it; None: the threshold says.
+_GATE_MODES = ("warn", "block", "circuit-breaker")
+#: The value of `denied_after` for each mode. None: the threshold decides.
 _DENIALS: dict[str, int | None] = {"continue": 0, "halt": 1, "threshold": None}
-#: That convention's own, where its file gives none.
+#: The convention's own default.
 DENIAL_THRESHOLD = 2
-_TOOL = re.compile(r",(?![^()]*\))")
+#: A comma, but not one inside parentheses.
+_TOOL_SEPARATOR = re.compile(r",(?![^()]*\))")
 
 
 class Defaults(msgspec.Struct, frozen=True):
-    """What that convention does where its file says nothing, in our units."""
+    """The convention's own defaults, in our units."""
 
     wall_timeout: float = 15 * 60.0
     continue_session: bool = True
 
 
 def value_of(key: str, text: str) -> Any:
-    """The value of a setting; a ValueError says what was expected."""
+    """The value of a setting. Raises ValueError with what was expected."""
     match key:
         case "CLAUDE_TIMEOUT_MINUTES" | "CB_COOLDOWN_MINUTES":
             return _number(text, "minutes") * 60
@@ -78,17 +79,13 @@ def value_of(key: str, text: str) -> Any:
         case "QUALITY_GATE_TIMEOUT":
             return _number(text, "seconds")
         case "MAX_CALLS_PER_HOUR" | "CB_NO_PROGRESS_THRESHOLD" | "CB_SAME_ERROR_THRESHOLD":
-            if not text.isdecimal():
-                raise ValueError("expected a whole number")
-            return int(text)
+            return _whole_number(text)
         case "SESSION_CONTINUITY" | "CB_AUTO_RESET":
-            if text.lower() not in ("true", "false"):
-                raise ValueError("expected true or false")
-            return text.lower() == "true"
+            return _true_or_false(text)
         case "ALLOWED_TOOLS":
-            return tuple(tool.strip() for tool in _TOOL.split(text) if tool.strip())
+            return _items(_TOOL_SEPARATOR.split(text))
         case "QUALITY_GATES":
-            return tuple(gate.strip() for gate in text.split(";") if gate.strip())
+            return _items(text.split(";"))
         case "TEST_COMMAND":
             return (text,)
         case _:
@@ -96,18 +93,34 @@ def value_of(key: str, text: str) -> Any:
 
 
 def check_mode(text: str) -> None:
-    if text not in _GATES_MODES:
-        raise ValueError(f"expected {', '.join(_GATES_MODES[:-1])} or {_GATES_MODES[-1]}")
+    if text not in _GATE_MODES:
+        raise ValueError(f"expected {', '.join(_GATE_MODES[:-1])} or {_GATE_MODES[-1]}")
 
 
 def denied_after(mode: str, threshold: str) -> int:
-    """`PERMISSION_DENIAL_MODE`, for which `threshold` may count."""
+    """The value of `denied_after` for a PERMISSION_DENIAL_MODE and a CB_PERMISSION_DENIAL_THRESHOLD."""
     if mode not in _DENIALS:
         raise ValueError("expected continue, halt or threshold")
     if threshold and not threshold.isdecimal():
         raise ValueError("CB_PERMISSION_DENIAL_THRESHOLD must be a whole number")
     number = _DENIALS[mode]
     return (int(threshold) if threshold else DENIAL_THRESHOLD) if number is None else number
+
+
+def _items(parts: list[str]) -> tuple[str, ...]:
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def _true_or_false(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("expected true or false")
+    return text.lower() == "true"
+
+
+def _whole_number(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError("expected a whole number")
+    return int(text)
 
 
 def _number(text: str, unit: str) -> float:

@@ -1,4 +1,4 @@
-"""Which file a driver's name means."""
+"""Finds the file of a driver."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 def locate(value: str, workdir: Path, origin: str) -> Path | None:
-    """The driver's file; None if it is a name for which there is none.
+    """The file of the driver with this name or path. None if the project has no driver of this name.
 
-    A path is taken from whoever types it; files and PLATFORM_DRIVER may only name a driver of this project.
+    Only --driver and RALPH_DRIVER may be a path. `.ralphrc` and PLATFORM_DRIVER can only name a driver of the project.
     """
     typed = origin in ("--driver", "RALPH_DRIVER")
     if typed and "/" in value:
@@ -24,8 +24,8 @@ def locate(value: str, workdir: Path, origin: str) -> Path | None:
             raise UsageError(f"there is no driver {value} ({origin})")
         return place
     if not _NAME.fullmatch(value) or ".." in value:
-        hint = "" if typed else "; a file elsewhere is named with --driver PATH"
-        raise UsageError(f"'{value}' ({origin}) is not the name of a driver{hint}")
+        hint = "" if typed else "; to use a file elsewhere, use --driver PATH"
+        raise UsageError(f"'{value}' ({origin}) is not a valid driver name{hint}")
     for folder in FOLDERS:
         path = workdir / folder / f"{value}.sh"
         if path.is_file():
@@ -34,8 +34,8 @@ def locate(value: str, workdir: Path, origin: str) -> Path | None:
     return None
 
 
-def here(workdir: Path) -> list[Path]:
-    """All drivers of a project. Helpers that lie beside them are not known from outside: they are listed as well."""
+def all_drivers(workdir: Path) -> list[Path]:
+    """All drivers of a project, and any helper scripts beside them: their names do not tell which is which."""
     return [path for folder in FOLDERS for path in sorted((workdir / folder).glob("*.sh")) if path.is_file()]
 
 
@@ -43,5 +43,5 @@ def _check_inside(path: Path, workdir: Path, origin: str) -> None:
     if not path.resolve().is_relative_to(workdir.resolve()):
         raise UsageError(
             f"the driver {path} ({origin}) is a link out of the project, to {path.resolve()}; "
-            "if you mean that file, say --driver PATH"
+            "to use that file, use --driver PATH"
         )

@@ -1,4 +1,4 @@
-"""`.ralphrc` as data: `KEY=value` with the shell's quotes and `${VAR:-default}`. Nothing in it is ever run."""
+"""Reads `.ralphrc` as data: `KEY=value` with shell quoting and `${VAR:-default}`. Nothing in it is ever executed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _ASSIGNMENT = re.compile(r"(?:export[ \t]+|readonly[ \t]+|declare[ \t]+(?:-\w+[ \t]+)*)?([A-Za-z_]\w*)(\+?)=")
 _NAME = re.compile(r"[A-Za-z_]\w*")
-#: What opens and closes code that runs only sometimes: assignments within it are not facts.
+#: The start and end of code that may not run, or not only once: assignments inside it are skipped.
 _OPENS = re.compile(r"(?:if|for|while|until|case|select)\b|.*\{[ \t]*$")
 _CLOSES = re.compile(r"(?:.*[;\s])?(?:fi|done|esac|\})[ \t]*;?[ \t]*$")
 _ESCAPED_IN_QUOTES = '$`"\\'
@@ -21,24 +21,24 @@ _ESCAPED_IN_QUOTES = '$`"\\'
 class Assignment(msgspec.Struct, frozen=True):
     value: str
     line: int
-    #: the agent is to see it as well
+    #: whether the agent gets it as well
     exported: bool = False
 
 
 class RcFile(msgspec.Struct, frozen=True):
-    """What a file says. A problem is what must not be guessed; a remark what is only left out."""
+    """The contents of a file. A problem is a value that cannot be read; a remark is about a line that is skipped."""
 
     values: dict[str, Assignment] = {}
     problems: list[tuple[int, str]] = []
     remarks: list[tuple[int, str]] = []
 
 
-class _RefusedError(Exception):
-    """A value that only a shell could know."""
+class _UnreadableError(Exception):
+    """A value that cannot be read without running a shell."""
 
 
 def read(text: str, environ: Mapping[str, str]) -> RcFile:
-    """All assignments of a file. What it said earlier stands for a variable before the environment does."""
+    """Reads all assignments. A variable has the value that the file assigned before, or else the environment's."""
     return _Reader(text.replace("\r\n", "\n"), environ).read()
 
 
@@ -75,41 +75,41 @@ class _Reader:
             return
         found = _ASSIGNMENT.match(rest)
         if found is None or self._depth:
-            self._code(rest, line)
+            self._skip_code(rest, line)
             return
         self._at += found.end()
         try:
             if self._text.startswith("(", self._at):
-                self._file.remarks.append((line, f"{found[1]} is an array, which is not read; it is ignored"))
+                self._file.remarks.append((line, f"{found[1]} is an array; arrays are not supported, so it is ignored"))
                 self._skip_array()
                 return
             value = self._word(end=" \t\n;")
-        except _RefusedError as refused:
-            self._file.problems.append((line, f"{found[1]}: {refused}"))
+        except _UnreadableError as error:
+            self._file.problems.append((line, f"{found[1]}: {error}"))
             self._skip_line()
             return
         before = self._file.values.get(found[1])
         if found[2] and before is not None:
             value = before.value + value
         self._file.values[found[1]] = Assignment(value, line, exported=rest.startswith("export"))
-        self._after(line)
+        self._check_after_value(line)
 
-    def _after(self, line: int) -> None:
-        """What may stand behind a value: nothing, a comment, or another statement."""
+    def _check_after_value(self, line: int) -> None:
+        """Only a comment or another statement may follow a value."""
         rest = self._rest().lstrip(" \t")
         if rest.startswith(("#", ";")) or not rest or _ASSIGNMENT.match(rest):
             return
-        self._file.remarks.append((line, f"'{rest[:40]}' behind the value is not KEY=value; it is ignored"))
+        self._file.remarks.append((line, f"'{rest[:40]}' after the value is not KEY=value; it is ignored"))
         self._skip_line()
 
-    def _code(self, rest: str, line: int) -> None:
+    def _skip_code(self, rest: str, line: int) -> None:
         inside = self._depth > 0
         if _OPENS.match(rest) and not _CLOSES.match(rest):
             self._depth += 1
         elif self._depth and _CLOSES.match(rest):
             self._depth -= 1
         if not inside:
-            self._file.remarks.append((line, f"'{rest.strip()[:40]}' is not KEY=value; it is not run"))
+            self._file.remarks.append((line, f"'{rest.strip()[:40]}' is not KEY=value; it is not executed"))
         self._skip_line()
 
     def _skip_array(self) -> None:
@@ -119,7 +119,7 @@ class _Reader:
     # -- a value
 
     def _word(self, end: str) -> str:
-        """Up to one of `end`, which stays."""
+        """Reads up to one of the characters in `end`, and does not consume that one."""
         parts: list[str] = []
         while self._at < len(self._text):
             char = self._text[self._at]
@@ -149,7 +149,7 @@ class _Reader:
     def _until_quote(self) -> str:
         end = self._text.find("'", self._at)
         if end < 0:
-            raise _RefusedError("the quote ' is not closed")
+            raise _UnreadableError("the quote ' is not closed")
         value, self._at = self._text[self._at : end], end + 1
         return value
 
@@ -167,13 +167,13 @@ class _Reader:
                     parts.append(self._expansion(char))
                 case _:
                     parts.append(char)
-        raise _RefusedError('the quote " is not closed')
+        raise _UnreadableError('the quote " is not closed')
 
     def _expansion(self, char: str) -> str:
-        """Behind `$` or a backtick."""
+        """Reads what follows `$` or a backtick."""
         if char == "`" or self._text.startswith("(", self._at):
             shown = "`…`" if char == "`" else "$(…)"
-            raise _RefusedError(f"{shown} would have to be run, and this file is only read: write the value itself")
+            raise _UnreadableError(f"{shown} is not supported, because this file is never executed: write the value")
         if self._text.startswith("{", self._at):
             self._at += 1
             return self._braces()
@@ -187,19 +187,19 @@ class _Reader:
         """`${VAR}`, `${VAR:-default}`, `${VAR-default}` and the same with `=`."""
         name = _NAME.match(self._text, self._at)
         if name is None:
-            raise _RefusedError("after ${ only a name is read")
+            raise _UnreadableError("${ must be followed by a name")
         self._at = name.end()
         operator = re.compile(r":?[-=]|(?=\})").match(self._text, self._at)
         if operator is None:
-            raise _RefusedError("of ${…} only ${NAME} and ${NAME:-default} are read")
+            raise _UnreadableError("only ${NAME} and ${NAME:-default} are supported")
         self._at = operator.end()
         default = self._word(end="}")
         if not self._text.startswith("}", self._at):
-            raise _RefusedError("${ is not closed by }")
+            raise _UnreadableError("${ is not closed by }")
         self._at += 1
-        known = self._value_of(name[0])
-        return known if known or not operator[0] else default
+        value = self._value_of(name[0])
+        return value if value or not operator[0] else default
 
     def _value_of(self, name: str) -> str:
-        said = self._file.values.get(name)
-        return said.value if said is not None else self._environ.get(name, "")
+        assignment = self._file.values.get(name)
+        return assignment.value if assignment is not None else self._environ.get(name, "")

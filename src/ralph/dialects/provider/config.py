@@ -1,4 +1,4 @@
-"""`.ralphex/config` and the user's own as settings of ours."""
+"""Turns `.ralphex/config`, of the project and of the user, into settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ralph.config.convert import convert, short, split
 from ralph.config.filelayer import FileLayer
 from ralph.config.settings import BY_NAME
-from ralph.dialects.found import user_file
+from ralph.dialects.detect import user_file
 from ralph.dialects.provider import planfile
 from ralph.dialects.provider.ini import Entry, read_ini
 from ralph.errors import nearest
@@ -18,9 +18,9 @@ from ralph.system.files import refuse_outside
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ralph.dialects.found import Found
+    from ralph.dialects.detect import Found
 
-#: What holds where that convention's files say nothing.
+#: The convention's own defaults.
 _DEFAULTS: dict[str, Any] = {"claude_command": "claude", "max_iterations": 50, "max_failures": 2}
 _DEFAULT_ORIGIN = "the convention's default"
 _PLANS_DIR = "docs/plans"
@@ -45,7 +45,7 @@ def _same(value: str) -> str:
     return value
 
 
-#: key of theirs: setting of ours, and how its value becomes one of ours
+#: The setting that each key becomes, and the function that converts its value.
 _KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "claude_command": ("claude_command", _same),
     "claude_args": ("claude_args", _same),
@@ -63,11 +63,11 @@ _KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "wait_on_limit": ("wait_on_limit", _same),
 }
 
-#: With `executor = codex` the work is Codex's, and these are its settings; otherwise they are about reviews.
+#: Used with `executor = codex` only. Otherwise they are about reviews, which ralph does not do.
 _CODEX = frozenset({"codex_command", "codex_model"})
 
-#: Known, and about parts of that convention's tool that `ralph run` does not have.
-NOT_ACTED_ON = frozenset(
+#: Keys for features of the convention's own tool that ralph does not have.
+NOT_SUPPORTED = frozenset(
     {
         "agents_dir", "codex_enabled", "codex_error_patterns", "codex_limit_patterns", "codex_reasoning_effort",
         "codex_sandbox", "codex_timeout_ms", "commit_trailer", "custom_review_script", "default_branch",
@@ -82,10 +82,10 @@ NOT_ACTED_ON = frozenset(
 
 
 def layer(found: Found, workdir: Path, environ: Mapping[str, str]) -> FileLayer:
-    """The project's file over the user's; an empty value is no value, but for `claude_args`."""
+    """The project's file overrides the user's. An empty value counts as unset, except for `claude_args`."""
     shown = str(found.path.relative_to(workdir)) if found.path.is_relative_to(workdir) else str(found.path)
     refuse_outside(found.path, shown, workdir, "Put the file itself there.")
-    result = FileLayer(shown, workdir, {}, {}, [], [])
+    result = FileLayer(shown, workdir)
     entries: dict[str, Entry] = {}
     own = user_file(environ)
     for path, name in ((own, str(own)), (found.path, shown)):
@@ -94,28 +94,28 @@ def layer(found: Found, workdir: Path, environ: Mapping[str, str]) -> FileLayer:
             entries |= {k: e for k, e in file.entries.items() if e.value or k == "claude_args"}
             result.problems += file.problems
     for name, value in _DEFAULTS.items():
-        result.values[name], result.origins[name] = value, _DEFAULT_ORIGIN
+        result.set(name, value, _DEFAULT_ORIGIN)
     for key, entry in entries.items():
         if key in _KEYS:
-            setting, change = _KEYS[key]
-            _take(result, key, entry, setting, change)
-    _executor(result, entries)
-    _plans(result, entries.get("plans_dir"), workdir)
-    _others(result, entries)
+            _add_setting(result, key, entry)
+    _add_executor(result, entries)
+    _add_plan(result, entries.get("plans_dir"), workdir)
+    _remark_on_other_keys(result, entries)
     return result
 
 
-def _take(result: FileLayer, key: str, entry: Entry, setting: str, change: Callable[[str], Any]) -> None:
+def _add_setting(result: FileLayer, key: str, entry: Entry) -> None:
+    setting, change = _KEYS[key]
     try:
         value = convert(setting, split(BY_NAME[setting], change(entry.value)), strict=False)
     except ValueError as error:
         result.problems.append((entry.line, f"{entry.origin}: {key}: {error}, not {short(entry.value)}"))
         return
-    result.values[setting], result.origins[setting] = value, entry.origin
+    result.set(setting, value, entry.origin)
 
 
-def _executor(result: FileLayer, entries: dict[str, Entry]) -> None:
-    """`executor = codex` does all work with Codex."""
+def _add_executor(result: FileLayer, entries: dict[str, Entry]) -> None:
+    """With `executor = codex`, Codex does the work instead of Claude."""
     entry = entries.get("executor")
     if entry is None or entry.value == "claude":
         return
@@ -126,41 +126,41 @@ def _executor(result: FileLayer, entries: dict[str, Entry]) -> None:
     for name in ("claude_command", "claude_args"):
         result.values.pop(name, None)
         result.origins.pop(name, None)
-    result.values["agent"], result.origins["agent"] = "codex", entry.origin
+    result.set("agent", "codex", entry.origin)
     if (command := entries.get("codex_command")) is not None and command.value != "codex":
-        result.values["command"], result.origins["command"] = command.value, command.origin
+        result.set("command", command.value, command.origin)
     if "model" not in result.values and (model := entries.get("codex_model")) is not None:
-        result.values["model"], result.origins["model"] = model.value, model.origin
+        result.set("model", model.value, model.origin)
 
 
-def _plans(result: FileLayer, entry: Entry | None, workdir: Path) -> None:
-    """The only plan is the one to follow, unless there is a prompt of the user's own."""
-    folder = Path(os.path.expanduser(entry.value if entry else _PLANS_DIR))  # noqa: PTH111 - as above
+def _add_plan(result: FileLayer, entry: Entry | None, workdir: Path) -> None:
+    """Follows the plan in the plans folder if there is exactly one, and no PROMPT.md."""
+    folder = Path(os.path.expanduser(entry.value if entry else _PLANS_DIR))  # noqa: PTH111 - works without a home
     plans = planfile.find(workdir / folder)
     if not plans:
         return
     origin = entry.origin if entry else _DEFAULT_ORIGIN
     names = [str(p.relative_to(workdir)) if p.is_relative_to(workdir) else str(p) for p in plans]
     if (workdir / "PROMPT.md").exists():
-        result.remarks.append((0, f"{', '.join(names)}: not followed, because there is a PROMPT.md; --plan FILE does"))
+        text = f"PROMPT.md is used instead of {', '.join(names)}; to follow a plan, use --plan FILE"
+        result.remarks.append((0, text))
     elif len(plans) == 1:
-        result.values["plan"], result.origins["plan"] = names[0], f"the only plan ({origin})"
+        result.set("plan", names[0], f"the only plan ({origin})")
     else:
-        result.remarks.append(
-            (0, f"there are {len(plans)} plans; name the one to follow with --plan: {', '.join(names)}")
-        )
+        result.remarks.append((0, f"there are {len(plans)} plans; choose one with --plan: {', '.join(names)}"))
 
 
-def _others(result: FileLayer, entries: dict[str, Entry]) -> None:
-    acted_on = {*_KEYS, "plans_dir", "executor"} | (_CODEX if "agent" in result.values else frozenset())
-    idle = []
+def _remark_on_other_keys(result: FileLayer, entries: dict[str, Entry]) -> None:
+    """Lists the unsupported keys in one remark, and makes one remark for each unknown key."""
+    used = {*_KEYS, "plans_dir", "executor"} | (_CODEX if "agent" in result.values else frozenset())
+    unsupported = []
     for key, entry in entries.items():
-        if key in acted_on:
+        if key in used:
             continue
-        if key in NOT_ACTED_ON or key in _CODEX or key.startswith(("color_", "notify_")):
-            idle.append(key)
+        if key in NOT_SUPPORTED or key in _CODEX or key.startswith(("color_", "notify_")):
+            unsupported.append(key)
         else:
-            hint = nearest(key, [*_KEYS, *NOT_ACTED_ON, *_CODEX, "plans_dir", "executor"])
+            hint = nearest(key, [*_KEYS, *NOT_SUPPORTED, *_CODEX, "plans_dir", "executor"])
             result.remarks.append((entry.line, f"{entry.origin}: unknown key '{key}'{hint}; it is ignored"))
-    if idle:
-        result.remarks.append((0, f"{result.shown}: known, but not acted on: {', '.join(idle)}"))
+    if unsupported:
+        result.remarks.append((0, f"{result.shown}: not supported, ignored: {', '.join(unsupported)}"))

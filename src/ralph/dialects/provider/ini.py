@@ -1,4 +1,4 @@
-"""INI without sections, as `.ralphex/config` is written: `#` and `;` comments on lines of their own."""
+"""Reads INI files without sections, such as `.ralphex/config`. Comments (`#`, `;`) need a line of their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _QUOTES = ("'''", '"""', '"', "'", "`")
 
 class Entry(msgspec.Struct, frozen=True):
     value: str
-    #: the file as the user should see it, and the line
+    #: the file's name as the user sees it
     shown: str
     line: int
 
@@ -27,12 +27,12 @@ class Entry(msgspec.Struct, frozen=True):
 
 class IniFile(msgspec.Struct):
     entries: dict[str, Entry]
-    #: line and text
+    #: the line number and the message of each
     problems: list[tuple[int, str]]
 
 
 def read_ini(path: Path, shown: str) -> IniFile:
-    """Its keys, the last of a name winning. What is wrong is kept, with its line."""
+    """Reads all keys; if one appears twice, the last line counts. Mistakes end up in `problems`."""
     file = IniFile({}, [])
     try:
         text = files.read(path).decode("utf-8-sig", "replace")
@@ -44,7 +44,7 @@ def read_ini(path: Path, shown: str) -> IniFile:
         if not bare or bare[0] in "#;":
             continue
         if bare.startswith("[") and bare.endswith("]"):
-            file.problems.append((number, f"{shown}:{number}: this file has no sections: take out {bare}"))
+            file.problems.append((number, f"{shown}:{number}: this file cannot have sections: remove {bare}"))
             continue
         end = min((at for at in (bare.find("="), bare.find(":")) if at > 0), default=-1)
         if end < 0:
@@ -55,7 +55,7 @@ def read_ini(path: Path, shown: str) -> IniFile:
 
 
 def _unquoted(value: str) -> str:
-    """Without the quotes around the whole value; one in the middle stays."""
+    """Removes quotes around the whole value, but not inside it."""
     for quote in _QUOTES:
         inner = value[len(quote) : -len(quote)]
         if len(value) >= 2 * len(quote) and value.startswith(quote) and value.endswith(quote) and quote not in inner:

@@ -1,4 +1,4 @@
-"""Plans: Markdown files with boxes to tick, one task section an iteration."""
+"""Plans: Markdown files with checkboxes. Each iteration does one task section."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph.dialects.found import user_file
-from ralph.dialects.provider.text import TASK_PROMPT
+from ralph.dialects.detect import user_file
+from ralph.dialects.provider.task_prompt import TASK_PROMPT
 from ralph.errors import UsageError
 from ralph.launching.prompt import PromptSource
 from ralph.system import files, git
@@ -17,7 +17,7 @@ from ralph.system import files, git
 if TYPE_CHECKING:
     from ralph.config.layers import Resolved
 
-#: The words in which the agent is told to follow a plan, if the project has its own.
+#: The project's own prompt for following a plan.
 TEMPLATE = ".ralphex/prompts/task.txt"
 _TASK = re.compile(r"^#{2,4}\s+(?:Task|Iteration)\b", re.IGNORECASE)
 _HEADING = re.compile(r"^(#{1,6})\s")
@@ -30,15 +30,15 @@ class OpenBox(msgspec.Struct, frozen=True):
 
 
 def find(folder: Path) -> list[Path]:
-    """The plans that wait there; those that are done lie in `completed/`."""
+    """The plans in a folder that are not done yet. Those that are done are in its `completed/`."""
     try:
         return sorted(p for p in folder.iterdir() if p.suffix == ".md" and p.is_file())
-    except (OSError, ValueError):  # no path holds a NUL
+    except (OSError, ValueError):  # ValueError: a NUL in the path
         return []
 
 
 def open_boxes(text: str) -> list[OpenBox]:
-    """The boxes that are not ticked in task sections; of a plan without such sections, all."""
+    """The open boxes in task sections, or all open boxes if the plan has no task sections."""
     everywhere: list[OpenBox] = []
     in_tasks: list[OpenBox] = []
     level, any_task, fenced = 0, False, False
@@ -62,15 +62,15 @@ def open_boxes(text: str) -> list[OpenBox]:
 
 
 def still_open(path: Path) -> str | None:
-    """Why this plan is not done, if it is not."""
+    """Why this plan is not done. None if it is."""
     try:
         boxes = open_boxes(files.read_text(path))
     except OSError:
-        return None  # moved to where done plans lie: nothing can be said against it
+        return None  # the agent has moved it to `completed/`
     if not boxes:
         return None
     many = f" and {len(boxes) - 1} more" if len(boxes) > 1 else ""
-    return f"{path.name} has an open box in line {boxes[0].line} ('{boxes[0].text[:60]}'){many}"
+    return f"{path.name} has an open box on line {boxes[0].line} ('{boxes[0].text[:60]}'){many}"
 
 
 def locate(resolved: Resolved, workdir: Path) -> Path:
@@ -84,34 +84,31 @@ def locate(resolved: Resolved, workdir: Path) -> Path:
 
 
 def source(resolved: Resolved, workdir: Path) -> PromptSource:
-    """The prompt that has the agent follow the plan: the convention's file if there is one, else our own words."""
+    """The prompt for following the plan: the project's or the user's `task.txt`, or else ralph's own."""
     path = locate(resolved, workdir)
     shown = str(path.relative_to(workdir)) if path.is_relative_to(workdir) else str(path)
     template, origin = _template(workdir, resolved.environ)
     text = template
     for name, value in _variables(shown, workdir).items():
         text = text.replace("{{" + name + "}}", value)
-    return PromptSource(text, None, f"{shown}, by {origin}")
+    return PromptSource(text, None, f"{shown}, with {origin}")
 
 
 def _template(workdir: Path, environ: dict[str, str]) -> tuple[str, str]:
     own = user_file(environ).parent / "prompts" / "task.txt"
-    for path, shown in (
-        (workdir / TEMPLATE, TEMPLATE),
-        (own, str(own)),
-    ):
+    for path, shown in ((workdir / TEMPLATE, TEMPLATE), (own, str(own))):
         try:
             text = files.read_text(path)
         except OSError:
             continue
-        said = _without_head(text)
-        if said.strip():
-            return said, shown
+        template = _without_head(text)
+        if template.strip():
+            return template, shown
     return TASK_PROMPT, "ralph's own task prompt"
 
 
 def _without_head(text: str) -> str:
-    """Without the comments at its beginning, which are for the one who edits it. All comments: nothing is said."""
+    """Removes the comments at the start, which are for people who edit the file."""
     lines = text.splitlines()
     first = next((i for i, line in enumerate(lines) if line.strip() and not line.startswith("#")), len(lines))
     return "\n".join(lines[first:]) + "\n"
@@ -128,8 +125,8 @@ def _variables(plan: str, workdir: Path) -> dict[str, str]:
 
 
 def _default_branch(workdir: Path) -> str:
-    for asked in (["symbolic-ref", "--short", "refs/remotes/origin/HEAD"], ["config", "init.defaultBranch"]):
-        said = git.ask(git.top(workdir) or str(workdir), *asked, timeout=10)
-        if said and said.strip():
-            return said.strip().removeprefix("origin/")
+    for command in (["symbolic-ref", "--short", "refs/remotes/origin/HEAD"], ["config", "init.defaultBranch"]):
+        branch = git.ask(git.top(workdir) or str(workdir), *command, timeout=10)
+        if branch and branch.strip():
+            return branch.strip().removeprefix("origin/")
     return "main"

@@ -1,4 +1,4 @@
-"""`<<<RALPHEX:…>>>`: how that convention's agents say where they are."""
+"""Reads `<<<RALPHEX:…>>>`, the signals of the provider convention."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _DONE = frozenset({"ALL_TASKS_DONE", "COMPLETED"})
-#: They end another kind of prompt than that of a plan's tasks.
-_OF_OTHER_PROMPTS = frozenset({"REVIEW_DONE", "CODEX_REVIEW_DONE", "PLAN_READY"})
+#: These end prompts of other kinds, not the tasks of a plan.
+_DONE_WITHOUT_PLAN = frozenset({"REVIEW_DONE", "CODEX_REVIEW_DONE", "PLAN_READY"})
 _FAILED = {"TASK_FAILED": Signal.TASK_FAILED, "FAILED": Signal.FAILED}
 _BLOCKS = frozenset({"QUESTION", "PLAN_DRAFT"})
 
 _SIGNAL = re.compile(r"<<<RALPHEX:([A-Z_]+)>>>")
 _END = "<<<RALPHEX:END>>>"
-#: A line that ends within a signal: some wrappers put a newline behind every fragment of a model's words.
-_CUT = re.compile(r"(?:<{1,3}|<<<R(?:A(?:L(?:P(?:H(?:E(?:X)?)?)?)?)?)?|<<<RALPHEX:[A-Z_]*>{0,2})$")
-_LONGEST_CUT = 4096
-#: What people and models put around a line that is meant as it stands.
+#: A line that ends inside a signal: some wrappers print a newline after each fragment of a model's text.
+_PARTIAL = re.compile(r"(?:<{1,3}|<<<R(?:A(?:L(?:P(?:H(?:E(?:X)?)?)?)?)?)?|<<<RALPHEX:[A-Z_]*>{0,2})$")
+_MAX_PARTIAL = 4096
+#: Markdown and punctuation that may surround a signal.
 _DECORATION = " \t*_`>#-.!:"
-#: How much of a question or a draft is kept.
-_KEPT = 64 << 10
+#: The size up to which a question or a draft is kept, in characters.
+_MAX_BLOCK = 64 << 10
 
 
 class _Block(msgspec.Struct):
@@ -37,16 +37,16 @@ class _Block(msgspec.Struct):
 
 
 class RalphexReader:
-    """Follows the agent's words line by line.
+    """Finds the signal in the agent's final message.
 
-    A signal counts where it stands alone on its line, or begins or ends it, outside code fences and quotes; words
-    that follow a tool call are a new message, and what was said before it does not count any more. `objection` is
-    asked when all tasks are said to be done: why that cannot be. The usual markers count as well.
+    A signal counts if it is alone on its line, or at the start or end of it, outside code fences and quotes. Text
+    after a tool call is a new message, and signals before it no longer count. Completion markers count as well.
+    `objection` is called when the agent claims to be done, and returns why it cannot be.
     """
 
     def __init__(self, objection: Callable[[], str | None] | None = None, markers: Markers | None = None) -> None:
         self._objection = objection
-        self._usual = FinalMessage(markers or Markers())
+        self._markers = FinalMessage(markers or Markers())
         self._mentioned = ""
         self._last = ""
         self.draft = ""
@@ -57,29 +57,29 @@ class RalphexReader:
         self._fence = ""
         self._signal = ""
         self._block: _Block | None = None
-        self._cut = ""
+        self._partial = ""
         self.question = ""
 
     def boundary(self) -> None:
         self._boundary = True
-        self._usual.boundary()
+        self._markers.boundary()
 
     def feed(self, text: str) -> None:
-        self._usual.feed(text)
+        self._markers.feed(text)
         if self._boundary and text.strip():
             self._begin()
-        if not (self._block or self._fence or self._cut) and not _is_of_interest(text):
+        if not (self._block or self._fence or self._partial) and not _may_matter(text):
             if text.strip():
-                self._last = ""  # only a signal's line is of interest
+                self._last = ""  # the last line has no signal
             return
         for line in text.split("\n"):
-            self._whole(line)
+            self._join(line)
 
-    def _whole(self, line: str) -> None:
-        """A line, put together again where a signal was cut in two."""
-        whole, self._cut = self._cut + line, ""
-        if len(whole) <= _LONGEST_CUT and self._block is None and _CUT.search(whole):
-            self._cut = whole
+    def _join(self, line: str) -> None:
+        """Joins lines that a wrapper broke in the middle of a signal."""
+        whole, self._partial = self._partial + line, ""
+        if len(whole) <= _MAX_PARTIAL and self._block is None and _PARTIAL.search(whole):
+            self._partial = whole
         else:
             self._line(whole)
 
@@ -112,7 +112,7 @@ class RalphexReader:
         block = self._block
         assert block is not None
         before, end, after = line.partition(_END)
-        if block.size < _KEPT:
+        if block.size < _MAX_BLOCK:
             block.lines.append(before)
             block.size += len(before) + 1
         if not end:
@@ -127,52 +127,53 @@ class RalphexReader:
             self._line(after)
 
     def claim(self, *, structured: bool) -> Claim:
-        """Without structure only a last line counts: what is before it may be anybody's words."""
+        """In plain output only the last line counts, because earlier lines may not be the agent's own."""
         signal = self._signal if structured else self._last
         if self.question:
-            return Claim(Signal.QUESTION, f"the agent asks: {asked(self.question)}")
+            return Claim(Signal.QUESTION, f"the agent asks: {question_text(self.question)}")
         if signal in _FAILED:
-            return Claim(_FAILED[signal], f"the agent says that it failed ({_written(signal)})")
-        if signal in _DONE or (signal in _OF_OTHER_PROMPTS and self._objection is None):
+            return Claim(_FAILED[signal], f"the agent reports a failure ({_written(signal)})")
+        if signal in _DONE or (signal in _DONE_WITHOUT_PLAN and self._objection is None):
             return self._checked(Claim(Signal.COMPLETE, f"the agent printed {_written(signal)}"))
-        usual = self._usual.claim(structured=structured)
-        if usual.signal is not Signal.NONE:
-            return self._checked(usual)
+        claim = self._markers.claim(structured=structured)
+        if claim.signal is not Signal.NONE:
+            return self._checked(claim)
         if self.draft:
-            return Claim(Signal.QUESTION, "the agent drafted a plan, and waits for a person to accept or change it")
+            return Claim(Signal.QUESTION, "the agent drafted a plan and waits for a person to accept or change it")
         if signal:
-            return Claim(Signal.NONE, f"the agent printed {_written(signal)}, which does not end the tasks of a plan")
+            return Claim(Signal.NONE, f"the agent printed {_written(signal)}, which does not complete a plan")
         if self._mentioned:
-            return Claim(Signal.NONE, f"the agent mentioned {self._mentioned}, but not as a line of its final message")
+            return Claim(Signal.NONE, f"the agent mentioned {self._mentioned}, but not as a signal in its last message")
         return Claim(Signal.NONE, "the agent did not print <<<RALPHEX:ALL_TASKS_DONE>>>")
 
     def _checked(self, claim: Claim) -> Claim:
-        """Unless something speaks against it."""
+        """Rejects a claim of completion if there is an objection."""
         objection = self._objection() if self._objection and claim.signal is Signal.COMPLETE else None
         return claim if objection is None else Claim(Signal.NONE, f"{claim.why}, but {objection}")
 
 
-def _is_of_interest(text: str) -> bool:
+def _may_matter(text: str) -> bool:
+    """A quick test for text that may contain a signal, the start of one, or a code fence."""
     return "<<<" in text or "```" in text or "~~~" in text or text.rstrip().endswith("<")
 
 
 def signal_of(line: str) -> str:
-    """The signal that this line gives: alone in it, or at its beginning or end and not in quotes."""
-    known = [m for m in _SIGNAL.finditer(line) if m.group(1) in _DONE | _OF_OTHER_PROMPTS | _FAILED.keys()]
+    """The signal that is alone on this line, or unquoted at its start or end. Empty if there is none."""
+    known = [m for m in _SIGNAL.finditer(line) if m.group(1) in _DONE | _DONE_WITHOUT_PLAN | _FAILED.keys()]
     for found in reversed(known):
         before, after = line[: found.start()].strip(_DECORATION), line[found.end() :].strip(_DECORATION)
         if not before and not after:
             return found.group(1)
         if line[found.end() : found.end() + 1].isalnum():
-            after = ""  # the next piece of text, which some wrappers join without a newline
+            after = ""  # the next message, which some wrappers append without a newline
         quoted = line[: found.start()].endswith(("`", '"', "'")) or line[found.end() :].startswith(("`", '"', "'"))
         if not quoted and (not before or not after):
             return found.group(1)
     return ""
 
 
-def asked(question: str) -> str:
-    """The question out of its JSON, with the answers to choose from; as it stands if it is none."""
+def question_text(question: str) -> str:
+    """The question and its options from the JSON of a QUESTION block. Anything else is returned unchanged."""
     try:
         value = decode_json(question)
     except (ValueError, RecursionError):
@@ -180,9 +181,9 @@ def asked(question: str) -> str:
     if not isinstance(value, dict) or not isinstance(value.get("question"), str):
         return question[:500]
     options = value.get("options")
-    chosen = [str(o) for o in options] if isinstance(options, list) else []
-    words: str = value["question"]
-    return words + (f" ({' / '.join(chosen)})" if chosen else "")
+    choices = [str(o) for o in options] if isinstance(options, list) else []
+    text: str = value["question"]
+    return text + (f" ({' / '.join(choices)})" if choices else "")
 
 
 def _written(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The script convention: `agents/NAME.sh`, bash functions that know one agent, and `config` beside that folder."""
+"""The script convention: bash functions for each agent in `agents/NAME.sh`, and a `config` next to that folder."""
 
 from ralph.dialects.script.config import executables, layer
 from ralph.dialects.script.launcher import launch

@@ -1,9 +1,9 @@
-# Runs one iteration of an agent script, with all its functions in this one shell:
+# Runs one iteration of an agent script. All its functions run in this one shell:
 #   host.sh FOLDER PROMPT_FILE CONFIG SCRIPT NAME FILTER RALPH_DIR RALPH_HOME MODE SESSION_LOG
 #
-# stdout is the agent's raw output, byte for byte; stderr is everybody's. On descriptor 3 goes what a person should
-# see: the display filter's text (if FILTER is `filter`) and, behind a byte 1, what the hooks log. FOLDER takes the
-# response (response.md) and how it went (script.status): nothing that an agent prints gets there.
+# stdout carries the agent's raw output, byte for byte; stderr is shared. Descriptor 3 carries what a person should
+# see: the text of the display filter (if FILTER is `filter`) and, after a byte 1, what the hooks log. The response
+# (response.md) and the result (script.status) are written to FOLDER, where nothing that an agent prints can end up.
 
 set -uo pipefail
 exec {__ralph_raw}>&1 1>&2 </dev/null
@@ -11,43 +11,43 @@ exec {__ralph_raw}>&1 1>&2 </dev/null
 source "${BASH_SOURCE[0]%/*}/common.sh"
 
 __ralph_folder=$1 __ralph_prompt=$2 __ralph_filter=$6
-__ralph_given=("$3" "$4" "$5")
+__ralph_files_given=("$3" "$4" "$5")
 export RALPH_DIR=$7 RALPH_HOME=$8 MODE=$9 SESSION_LOG=${10}
 __ralph_output=$RALPH_DIR/last_agent_output
 __ralph_phase=load
 __ralph_code=1
-__ralph_ended=
-__ralph_told=()
+__ralph_terminated=
+__ralph_status=()
 
-# Copies the raw output to its file, to ralph and to the filter. It does not react to TERM: the agent's last words, when
-# it is told to end, still have to get through. It says `raw` when all is copied and `shown` when the filter has ended.
+# Copies the raw output to its file, to ralph and to the filter. Ignores TERM, so that what the agent prints while it
+# is being stopped still gets through. Reports `raw` when everything is copied and `shown` when the filter has ended.
 __ralph_copy() {
   trap '' TERM INT HUP
-  exec {__ralph_say}>&1  # as long as it is open, the copy is not at its end
+  exec {__ralph_report}>&1  # the reader waits until this is closed
   if [[ $__ralph_filter != filter ]]; then
     exec tee -- "$__ralph_output" >&"$__ralph_raw" {__ralph_aside}>&-
   fi
   {
-    tee -- "$__ralph_output" "/dev/fd/$__ralph_raw" {__ralph_aside}>&- {__ralph_say}>&-
-    echo raw >&"$__ralph_say"
+    tee -- "$__ralph_output" "/dev/fd/$__ralph_raw" {__ralph_aside}>&- {__ralph_report}>&-
+    echo raw >&"$__ralph_report"
   } | {
-    # In a shell of its own, which may exit; what it does not want to read is read for it.
+    # In a subshell, which may exit. `cat` reads what the filter leaves unread.
     (
       trap - TERM INT HUP
-      echo "$BASHPID" >&"$__ralph_say"
-      agent_format_display >&"$__ralph_aside" {__ralph_aside}>&- {__ralph_raw}>&- {__ralph_say}>&-
+      echo "$BASHPID" >&"$__ralph_report"
+      agent_format_display >&"$__ralph_aside" {__ralph_aside}>&- {__ralph_raw}>&- {__ralph_report}>&-
     )
     cat >/dev/null
-    echo shown >&"$__ralph_say"
+    echo shown >&"$__ralph_report"
   }
 }
 
-# Waits for the copy to end. A process that the agent left behind may hold it open, and a filter may be stuck: neither
-# is waited for longer than it makes headway.
+# Waits for the copy to end. A process that the agent left behind may keep it open, and a filter may be stuck: we wait
+# only as long as there is progress.
 __ralph_drain() {
   local word code size last=-1 raw='' filter='' waited=0
   while :; do
-    read -r -t 0.5 -u "$__ralph_said" word
+    read -r -t 0.5 -u "$__ralph_reports" word
     code=$?
     if ((code == 0)); then
       case $word in
@@ -71,7 +71,7 @@ __ralph_drain() {
       kill -KILL "$1"
       return
     fi
-    __ralph_told+=(slow_filter '')
+    __ralph_status+=(slow_filter '')
     kill "$filter"
     filter=
   done
@@ -81,23 +81,23 @@ __ralph_invoke() {
   local copier
   coproc __ralph_tee { __ralph_copy; }
   copier=$!
-  exec {__ralph_said}<&"${__ralph_tee[0]}" {__ralph_in}>&"${__ralph_tee[1]}"
+  exec {__ralph_reports}<&"${__ralph_tee[0]}" {__ralph_in}>&"${__ralph_tee[1]}"
   eval "exec ${__ralph_tee[0]}<&- ${__ralph_tee[1]}>&-"
-  # A subshell, as in the pipeline that this convention has always used: it may exec, exit, cd. None of our descriptors
-  # is open in it: whoever held one could keep the iteration from ending.
-  (agent_invoke "$__ralph_prompt") >&"$__ralph_in" {__ralph_in}>&- {__ralph_said}<&- {__ralph_aside}>&- {__ralph_raw}>&-
+  # A subshell, as in the original tool's pipeline: it may exec, exit or cd. Our descriptors are closed in it, because
+  # a process that kept one open would keep the iteration from ending.
+  (agent_invoke "$__ralph_prompt") >&"$__ralph_in" {__ralph_in}>&- {__ralph_reports}<&- {__ralph_aside}>&- {__ralph_raw}>&-
   __ralph_code=$?
   exec {__ralph_in}>&-
   __ralph_drain "$copier" 2>/dev/null
-  exec {__ralph_said}<&-
+  exec {__ralph_reports}<&-
 }
 
 __ralph_extract() {
   (agent_extract_response "$__ralph_output") >"$__ralph_folder/response.md" {__ralph_aside}>&- {__ralph_raw}>&-
-  __ralph_told+=(extracted "$?")
+  __ralph_status+=(extracted "$?")
 }
 
-# In this shell, so that what one hook remembers the next one knows. What it prints goes where stderr goes.
+# Runs a hook in this shell, so that hooks can share variables. What it prints goes to stderr.
 __ralph_hook() {
   local code
   __ralph_defined "$1" || return 0
@@ -105,26 +105,26 @@ __ralph_hook() {
   "$1"
   code=$?
   set +e
-  ((code == 0)) || __ralph_told+=("$1" "$code")
+  ((code == 0)) || __ralph_status+=("$1" "$code")
 }
 
-# Also when a hook or an unset variable has ended the shell: what comes after the agent comes in any case.
+# Runs even if a hook or an unset variable has exited the shell: agent_post_iteration is always called.
 __ralph_finish() {
   local code=$?
   trap - EXIT
   set +eu
   if [[ $__ralph_phase != 'done' ]]; then
-    __ralph_told+=(exited "$__ralph_phase")
+    __ralph_status+=(exited "$__ralph_phase")
     if [[ $__ralph_phase == agent_pre_iteration ]]; then
       __ralph_code=$((code ? code : 1))
       (set -u; __ralph_hook agent_post_iteration)
     fi
   fi
-  __ralph_told+=(used "${_ITER_CONTEXT_USED:-}" max "${_ITER_CONTEXT_MAX:-}" percent "${_ITER_CONTEXT_PCT:-}")
-  __ralph_told+=(warn "${CONTEXT_WARN_PCT:-}")
-  printf '%s\0' "${__ralph_told[@]}" >"$__ralph_folder/script.status"
-  [[ -z $__ralph_ended ]] || __ralph_code=143
-  # An agent that was ended by a signal is a crash, not an exit code.
+  __ralph_status+=(used "${_ITER_CONTEXT_USED:-}" max "${_ITER_CONTEXT_MAX:-}" percent "${_ITER_CONTEXT_PCT:-}")
+  __ralph_status+=(warn "${CONTEXT_WARN_PCT:-}")
+  printf '%s\0' "${__ralph_status[@]}" >"$__ralph_folder/script.status"
+  [[ -z $__ralph_terminated ]] || __ralph_code=143
+  # If a signal ended the agent, end the same way, so that ralph sees a crash and not an exit code.
   if ((__ralph_code > 128 && __ralph_code < 144)); then
     ulimit -c 0
     trap - TERM
@@ -134,22 +134,22 @@ __ralph_finish() {
 }
 
 trap __ralph_finish EXIT
-trap '__ralph_ended=1' TERM
+trap '__ralph_terminated=1' TERM
 __ralph_mask=$(umask)
-umask 077  # the journal is nobody else's to read
+umask 077  # the journal is private
 : >>"$SESSION_LOG" >"$__ralph_folder/response.md"
 : >"$__ralph_folder/script.status"
 umask "$__ralph_mask"
 : >"$__ralph_output"
-__ralph_load "${__ralph_given[@]}"
+__ralph_load "${__ralph_files_given[@]}"
 if ! command -v -- "${AGENT_CLI:-}" >/dev/null; then
-  printf 'ralph: there is no %s any more\n' "${AGENT_CLI:-AGENT_CLI}" >&2
+  printf 'ralph: %s can no longer be found\n' "${AGENT_CLI:-AGENT_CLI}" >&2
   __ralph_phase='done' __ralph_code=127
   exit
 fi
 __ralph_hook agent_pre_iteration
 __ralph_phase=agent_invoke
 __ralph_invoke
-if [[ -z $__ralph_ended ]]; then __ralph_extract; fi
+if [[ -z $__ralph_terminated ]]; then __ralph_extract; fi
 __ralph_hook agent_post_iteration
 __ralph_phase='done'

@@ -1,4 +1,4 @@
-"""Running an agent script: what it takes to start an iteration, and what is made of what it leaves."""
+"""Runs an agent script: starts its iterations, and reads the response and the status that each one leaves."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ralph.agents import adapters as transcripts
 from ralph.agents import registry
 from ralph.agents.spec import Delivery, Invocation
 from ralph.dialects.script.config import leads_out
-from ralph.dialects.script.ended import Status, context_notice, hook_notices
-from ralph.dialects.script.probe import HERE, REQUIRED, Place, assigned, bash, look
-from ralph.dialects.script.response import ResponseReader, Unseen
+from ralph.dialects.script.probe import HERE, REQUIRED, Place, assigned, bash, probe
+from ralph.dialects.script.response import IgnoringAdapter, ResponseReader
+from ralph.dialects.script.status import Status, context_notice, hook_notices
 from ralph.errors import UsageError, nearest
 from ralph.judging.signals import Markers
 from ralph.launching.known import without_flags
@@ -30,41 +30,41 @@ from ralph.transcripts.events import Tag, Text
 if TYPE_CHECKING:
     from ralph.agents.spec import AgentSpec
     from ralph.config.layers import Resolved
-    from ralph.dialects.script.probe import Answer
+    from ralph.dialects.script.probe import ProbeResult
     from ralph.judging.observe import Observation
     from ralph.transcripts.base import TranscriptAdapter
     from ralph.transcripts.events import TranscriptEvent
     from ralph.trust.approval import Trust
 
-#: What a prompt of this convention may name, besides the variables of `config`.
+#: The variables that are replaced in a prompt, besides those that `config` sets.
 _IN_PROMPTS = ("MODE", "SPECS_DIR", "RALPH_HOME", "RALPH_DIR", "AGENT")
 _MODES = ("plan", "build", "prompt")
 _LOG = "\x01"
 
 
 class View(msgspec.Struct, frozen=True):
-    """How the raw output is shown: by an adapter of ours, or by the script's own filter (`transcript` is None)."""
+    """How the raw output is shown: with one of ralph's adapters, or with the script's own filter (None)."""
 
     transcript: str | None
     why: str
-    #: whether it was our idea: then it can turn out to be wrong
+    #: whether the transcript is a guess, which may turn out to be wrong
     guessed: bool = False
 
 
 class ScriptLauncher(Launcher):
-    def __init__(self, place: Place, script: Path, answer: Answer, markers: Markers, view: View) -> None:
+    def __init__(self, place: Place, script: Path, probed: ProbeResult, markers: Markers, view: View) -> None:
         self._place = place
         self._script = script
         self._markers = markers
         self._view = view
         self._shown = os.path.relpath(script, place.workdir)
         known = {"MODE": place.mode, "RALPH_HOME": place.home, "RALPH_DIR": str(place.root), "AGENT": script.stem}
-        self._variables = answer.values | known
+        self._variables = probed.values | known
         names = "|".join(sorted(self._variables, key=len, reverse=True))
         self._pattern = re.compile(rf"\$(?:\{{({names})\}}|({names})(?![A-Za-z0-9_]))")
         self._reader = ResponseReader(markers)
-        self._adapter: TranscriptAdapter = Unseen()
-        runs = " ".join(answer.values.get(name, "") for name in ("AGENT_CLI", "AGENT_ARGS")).strip()
+        self._adapter: TranscriptAdapter = IgnoringAdapter()
+        runs = " ".join(probed.values.get(name, "") for name in ("AGENT_CLI", "AGENT_ARGS")).strip()
         self.delivery = f"as a file, to agent_invoke in {self._shown}, which runs {runs}"
 
     def command_line(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> CommandLine:
@@ -76,12 +76,12 @@ class ScriptLauncher(Launcher):
         return CommandLine(argv, None, aside=True)
 
     def render(self, prompt: str) -> str:
-        """Known names only, as `envsubst` would: any other `$WORD` is the author's own."""
+        """Replaces known variables, like `envsubst`. Any other `$WORD` stays as it is."""
         return self._pattern.sub(lambda found: self._variables[found.group(1) or found.group(2)], prompt)
 
     def adapter(self, prompt: str) -> TranscriptAdapter:
         name = self._view.transcript
-        self._adapter = Unseen() if name is None else transcripts.create(name, prompt=prompt)
+        self._adapter = IgnoringAdapter() if name is None else transcripts.create(name, prompt=prompt)
         return self._adapter
 
     def reader(self) -> ResponseReader:
@@ -100,47 +100,50 @@ class ScriptLauncher(Launcher):
             response = (folder / "response.md").read_text("utf-8", "replace")
             self._reader.respond(response)
             if response.strip() and not seen.spoke:
-                events.append(Text(Tag.AI, response.rstrip("\n")))  # nothing else has shown it
+                events.append(Text(Tag.AI, response.rstrip("\n")))  # it has not been shown yet
             worked = ended.kind is EndKind.EXITED and ended.status == 0
             if worked and not response.strip() and seen.error is None and (seen.result or {}).get("ok") is not False:
-                events.append(meta.error(self._silence(folder), meta.ErrorClass.EMPTY))
+                events.append(meta.error(self._why_empty(folder), meta.ErrorClass.EMPTY))
             if worked:
-                events += self._look_again(folder)
+                events += self._check_guess(folder)
         return events
 
-    def _silence(self, folder: Path) -> str:
+    def _why_empty(self, folder: Path) -> str:
         size = (folder / "stdout.raw").stat().st_size
         if not size:
             return "the agent printed nothing"
-        return f"agent_extract_response found no words of the agent in the {size:,} bytes that it printed"
+        unit = "byte" if size == 1 else "bytes"
+        return f"agent_extract_response found no response in the agent's output ({size:,} {unit})"
 
-    def _look_again(self, folder: Path) -> list[TranscriptEvent]:
-        """Output that is not what its agent is known to write: the script's own filter knows it better."""
+    def _check_guess(self, folder: Path) -> list[TranscriptEvent]:
+        """Switches to the script's own filter if the output is not in the format that we guessed."""
         wrong = self._view.guessed and not self._adapter.structured and (folder / "stdout.raw").stat().st_size > 0
         if not wrong:
             return []
-        text = f"this is no transcript of {self._view.transcript}: from now on agent_format_display shows it"
+        text = (
+            f"this is not a transcript of {self._view.transcript}: from now on, agent_format_display shows the output"
+        )
         self._view = View(None, "the script's own display filter")
         return [meta.notice(text)]
 
 
 def launch(resolved: Resolved, workdir: Path, trust: Trust) -> Launch:  # noqa: ARG001
-    """Looks at the script, so that nothing is run with one that cannot work."""
+    """Probes the script first, so that no iteration starts with one that cannot work."""
     script = _locate(resolved, workdir)
     root = script.parent.parent if script.parent.name == "agents" else script.parent
     config = root / "config" if (root / "config").is_file() else None
     place = Place(root, workdir, _mode(resolved), config)
     names = {*_IN_PROMPTS, "AGENT_CLI", "AGENT_ARGS", *(assigned(config) if config else ())}
-    answer = look(place, script, sorted(names), resolved.environ)
+    probed = probe(place, script, sorted(names), resolved.environ)
     shown = os.path.relpath(script, workdir)
-    spec = _known(answer.values.get("AGENT_CLI", ""), script.stem)
-    _check(answer, shown, spec)
-    resolved = _without_pty(without_flags(resolved, "an agent script")).warn(*_needs(script, shown))
+    spec = _known_agent(probed.values.get("AGENT_CLI", ""), script.stem)
+    _check(probed, shown, spec)
+    resolved = _without_pty(without_flags(resolved, "an agent script")).warn(*_jq_warnings(script, shown))
     view = _view(resolved, spec, script, shown)
     environment = dict(resolved.environ)
     for variable in spec.unset_env if spec else ():
         environment.pop(variable, None)
-    launcher = ScriptLauncher(place, script, answer, Markers.configured(resolved.settings.completion_promise), view)
+    launcher = ScriptLauncher(place, script, probed, Markers.configured(resolved.settings.completion_promise), view)
     return Launch(
         resolved,
         workdir,
@@ -158,7 +161,7 @@ def launch(resolved: Resolved, workdir: Path, trust: Trust) -> Launch:  # noqa: 
 
 
 def _locate(resolved: Resolved, workdir: Path) -> Path:
-    """A path, seen from the file that says it or from here; or the name of a script in agents/."""
+    """Finds a script by its name in agents/, or by a path relative to the file that sets it or to the directory."""
     wanted, origin = resolved.settings.agent_script or "", resolved.origins["agent_script"]
     base = resolved.bases.get("agent_script")
     places = [base] if base is not None else [Path.cwd(), workdir]
@@ -169,48 +172,48 @@ def _locate(resolved: Resolved, workdir: Path) -> Path:
         tried += [place / folder / f"{wanted}.sh" for place in places for folder in ("agents", ".ralph/agents")]
     found = next((path for path in tried if path.is_file()), None)
     if found is None:
-        there = sorted(path.stem for path in (tried[-1].parent).glob("*.sh"))
-        hint = f"{nearest(written.stem, there)}; there are: {', '.join(there)}" if there else ""
+        others = sorted(path.stem for path in (tried[-1].parent).glob("*.sh"))
+        hint = f"{nearest(written.stem, others)}; available scripts: {', '.join(others)}" if others else ""
         raise UsageError(f"there is no agent script {os.path.relpath(tried[0], workdir)} ({origin}){hint}")
     if by_name and leads_out(found, found.parent):
-        raise UsageError(f"the agent script {wanted} ({origin}) is a link to a place outside: name it by its path")
-    return Path(os.path.abspath(found))  # noqa: PTH100 - links stay as named
+        raise UsageError(f"the agent script {wanted} ({origin}) is a link out of its folder: use its path instead")
+    return Path(os.path.abspath(found))  # noqa: PTH100 - must not resolve links
 
 
 def _mode(resolved: Resolved) -> str:
-    """MODE: what the user says, else what the prompt's name says, else the mode that does the work."""
-    said = resolved.environ.get("MODE", "")
-    if said in _MODES:
-        return said
+    """The value of MODE: from the environment, or else from the name of the prompt file, or else `build`."""
+    mode = resolved.environ.get("MODE", "")
+    if mode in _MODES:
+        return mode
     stem = Path(resolved.settings.prompt_file or "").stem
     return stem if stem in _MODES else "build"
 
 
-def _known(cli: str, name: str) -> AgentSpec | None:
-    """The agent behind a script, if it is one that ralph knows: by its program, else by the script's name."""
+def _known_agent(cli: str, name: str) -> AgentSpec | None:
+    """The agent that a script runs, if ralph knows it by its program or by the script's name."""
     specs = registry.all_specs()
     program = Path(cli).name
     by_program = (s for s in specs if program in s.commands)
     return next(by_program, None) or next((s for s in specs if name in (s.name, *s.aliases)), None)
 
 
-def _check(answer: Answer, shown: str, spec: AgentSpec | None) -> None:
-    missing = [name for name in REQUIRED if name not in answer.functions]
+def _check(probed: ProbeResult, shown: str, spec: AgentSpec | None) -> None:
+    missing = [name for name in REQUIRED if name not in probed.functions]
     if missing:
         raise UsageError(f"{shown} does not define {', '.join(missing)}: an agent script needs {', '.join(REQUIRED)}")
-    cli = answer.values.get("AGENT_CLI", "")
+    cli = probed.values.get("AGENT_CLI", "")
     if not cli:
         raise UsageError(f"{shown} does not set AGENT_CLI, the program of its agent")
-    if not answer.installed:
-        how = f"\n  To get it: {spec.install or spec.link}" if spec else ""
-        raise UsageError(f"{shown} needs '{cli}' (its AGENT_CLI), which was not found in PATH{how}")
+    if not probed.installed:
+        how = f"\n  To install it: {spec.install or spec.link}" if spec else ""
+        raise UsageError(f"{shown} needs '{cli}' (its AGENT_CLI), which is not in PATH{how}")
 
 
-def _needs(script: Path, shown: str) -> list[str]:
-    """Most scripts read JSON with jq and hide its errors: without it they would find no response at all."""
+def _jq_warnings(script: Path, shown: str) -> list[str]:
+    """Most scripts read JSON with jq and hide its errors, so that without jq they find no response."""
     uses = re.search(r"^[^#\n]*\bjq\b", files.read_text(script), re.MULTILINE)
     if uses and which("jq") is None:
-        return [f"{shown} uses jq, which was not found in PATH: it may not find the agent's response"]
+        return [f"{shown} uses jq, which is not in PATH: it may not find the agent's response"]
     return []
 
 
@@ -218,9 +221,9 @@ def _without_pty(resolved: Resolved) -> Resolved:
     if not resolved.settings.pty:
         return resolved
     origin = resolved.origins["pty"]
-    text = "an agent script always runs with pipes, which its filter reads"
+    text = "an agent script always runs on pipes, because its filter reads them"
     if origin.startswith("-"):
-        raise UsageError(f"{origin} has no effect: {text}; leave it out")
+        raise UsageError(f"{origin} has no effect: {text}; remove the flag")
     settings = msgspec.structs.replace(resolved.settings, pty=False)
     return msgspec.structs.replace(resolved, settings=settings).warn(f"pty ({origin}) is not used: {text}")
 
@@ -228,9 +231,9 @@ def _without_pty(resolved: Resolved) -> Resolved:
 def _view(resolved: Resolved, spec: AgentSpec | None, script: Path, shown: str) -> View:
     wanted = resolved.settings.transcript
     if wanted != transcripts.AUTO:
-        return View(transcripts.canonical(wanted), "asked for")
+        return View(transcripts.canonical(wanted), "requested")
     name = next((i.transcript for i in spec.invocation if i.transcript != "plain"), "plain") if spec else "plain"
-    # Every structured format of theirs has to be asked for by a flag with this word in it.
+    # All structured formats need a flag of the agent's CLI that contains this word.
     if spec is not None and name != "plain" and "json" in files.read_text(script):
-        return View(name, f"what {spec.title} writes, which {shown} runs", guessed=True)
+        return View(name, f"the format of {spec.title}, which {shown} runs", guessed=True)
     return View(None, f"shown by agent_format_display in {shown}")

@@ -1,4 +1,4 @@
-"""Looking at a script or a configuration in bash, without running the agent."""
+"""Sources a script or a configuration in bash to inspect it, without running the agent."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _ASSIGNMENT = re.compile(r"\s*(?:export\s+|readonly\s+|declare\s+(?:-\w+\s+)*)?(
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where a script stands, in the terms of its convention."""
+    """The directories and the mode that a script runs with."""
 
-    #: RALPH_DIR: what holds `agents/` and `config`
+    #: RALPH_DIR: the folder that contains `agents/` and `config`
     root: Path
     workdir: Path
     mode: str = "build"
@@ -37,31 +37,32 @@ class Place(msgspec.Struct, frozen=True):
 
     @property
     def home(self) -> str:
-        """RALPH_HOME: the same, seen from the project."""
+        """RALPH_HOME: the same folder, relative to the project."""
         return os.path.relpath(self.root, self.workdir)
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ProbeResult(msgspec.Struct, frozen=True):
     values: dict[str, str]
     functions: frozenset[str]
+    #: whether AGENT_CLI is in PATH
     installed: bool
 
 
 def bash() -> str:
     program = which("bash")
     if program is None:
-        raise UsageError("agent scripts are bash files, and there is no bash in PATH")
+        raise UsageError("agent scripts need bash, which is not in PATH")
     return program
 
 
 def assigned(path: Path) -> dict[str, int]:
-    """The variables that a bash file sets at the start of a line, with the last line that does."""
+    """The variables that a bash file sets at the start of a line, each with the last such line."""
     lines = files.read_text(path).splitlines()
     return {found.group(1): number for number, line in enumerate(lines, 1) if (found := _ASSIGNMENT.match(line))}
 
 
-def look(place: Place, script: Path | None, names: Iterable[str], environ: Mapping[str, str]) -> Answer:
-    """What the files set and define. UsageError, with what bash said, if they cannot be sourced."""
+def probe(place: Place, script: Path | None, names: Iterable[str], environ: Mapping[str, str]) -> ProbeResult:
+    """What the files set and define. Raises UsageError with bash's own messages if they cannot be sourced."""
     shown = script or place.config
     argv = [
         bash(),
@@ -74,24 +75,23 @@ def look(place: Place, script: Path | None, names: Iterable[str], environ: Mappi
         place.mode,
         *names,
     ]
-    late = f"{shown} did not come to its end within {_TIMEOUT:g} s when it was sourced"
-    out, err = _run(argv, place.workdir, environ, late)
+    out, err = _run(argv, place.workdir, environ, f"sourcing {shown} took longer than {_TIMEOUT:g} s")
     parts = out.split("\0")
     pairs = dict(zip(parts[::2], parts[1::2], strict=False))
     if int(pairs.get("bash") or 0) < 4:
-        raise UsageError(f"agent scripts need bash 4 or newer, and {argv[0]} is older: install a newer one in PATH")
+        raise UsageError(f"agent scripts need bash 4 or later, but {argv[0]} is older: put a newer bash in PATH")
     if "done" not in pairs:
-        said = "\n".join(f"  {line}" for line in err.strip().splitlines()[-5:])
-        raise UsageError(f"{pairs.get('ended') or shown} cannot be sourced:\n{said or '  it ended the shell'}")
-    return Answer(
+        errors = "\n".join(f"  {line}" for line in err.strip().splitlines()[-5:])
+        raise UsageError(f"{pairs.get('failed') or shown} cannot be sourced:\n{errors or '  it exited the shell'}")
+    return ProbeResult(
         {name[1:]: value for name, value in pairs.items() if name.startswith("=")},
         frozenset(name for name in REQUIRED if name in pairs),
         "installed" in pairs,
     )
 
 
-def _run(argv: list[str], cwd: Path, environ: Mapping[str, str], late: str) -> tuple[str, str]:
-    """In a process group of its own, so that nothing is left of what does not end."""
+def _run(argv: list[str], cwd: Path, environ: Mapping[str, str], too_long: str) -> tuple[str, str]:
+    """Runs a command in its own process group, and kills everything that is left of it."""
     process = subprocess.Popen(
         argv,
         cwd=cwd,
@@ -104,7 +104,7 @@ def _run(argv: list[str], cwd: Path, environ: Mapping[str, str], late: str) -> t
     try:
         out, err = process.communicate(timeout=_TIMEOUT)
     except subprocess.TimeoutExpired:
-        raise UsageError(late) from None
+        raise UsageError(too_long) from None
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,7 +1,7 @@
-# Looks at an agent script without running its agent: probe.sh CONFIG SCRIPT NAME RALPH_DIR RALPH_HOME MODE [VARIABLE…]
+# Inspects an agent script without running its agent: probe.sh CONFIG SCRIPT NAME RALPH_DIR RALPH_HOME MODE [VARIABLE…]
 #
-# Answers on the stdout that ralph gave us: names and values, each ended by NUL. What the files themselves print goes
-# to stderr. Without a SCRIPT only the configuration is read.
+# Answers go to our original stdout: names and values, each ended by NUL. What the files print themselves goes to
+# stderr. Without a SCRIPT, only the configuration is sourced.
 
 set -uo pipefail
 exec {__ralph_answers}>&1 1>&2 </dev/null 3>&-
@@ -9,14 +9,14 @@ exec {__ralph_answers}>&1 1>&2 </dev/null 3>&-
 source "${BASH_SOURCE[0]%/*}/common.sh"
 SESSION_LOG=/dev/null
 export RALPH_DIR=$4 RALPH_HOME=$5 MODE=$6 SESSION_LOG
-__ralph_named=("${@:7}")
+__ralph_names=("${@:7}")
 __ralph_answer() { printf '%s\0' "$@" >&"$__ralph_answers"; }
 
 __ralph_answer bash "${BASH_VERSINFO[0]}"
-__ralph_where=$1
-trap '__ralph_answer ended "$__ralph_where"' EXIT
+__ralph_file_in_use=$1
+trap '__ralph_answer failed "$__ralph_file_in_use"' EXIT
 if [[ -n $2 ]]; then
-  __ralph_where="$2"
+  __ralph_file_in_use="$2"
   __ralph_load "$1" "$2" "$3"
 else
   __ralph_source "$1"
@@ -24,7 +24,7 @@ fi
 trap - EXIT
 set +e
 
-for __ralph_name in "${__ralph_named[@]}"; do
+for __ralph_name in "${__ralph_names[@]}"; do
   if [[ -n ${!__ralph_name+x} ]]; then __ralph_answer "=$__ralph_name" "${!__ralph_name}"; fi
 done
 for __ralph_name in agent_invoke agent_extract_response agent_format_display; do

@@ -1,4 +1,4 @@
-"""Signals in what `agent_extract_response` printed, and nowhere else."""
+"""Finds signals in the output of `agent_extract_response`, and nowhere else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ResponseReader:
-    """Does not listen to the transcript: a display filter shows tools and echoes as well as words."""
+    """Ignores the transcript, because a display filter mixes the agent's text with tool output and echoes."""
 
     def __init__(self, markers: Markers) -> None:
         self._message = FinalMessage(markers)
@@ -30,9 +30,9 @@ class ResponseReader:
         self._message.feed(response)
 
     def claim(self, *, structured: bool) -> Claim:
-        """Alone on a line, outside of code; or as the very last line, should an earlier message leave a fence open."""
+        """A marker counts alone on a line outside code, or on the last line: a code fence may have been left open."""
         if not self._known:
-            return Claim(Signal.NONE, "there is no response of the agent")
+            return Claim(Signal.NONE, "there is no response from the agent")
         claim = self._message.claim(structured=True)
         if claim.signal is Signal.NONE:
             last = self._message.claim(structured=False)
@@ -41,8 +41,8 @@ class ResponseReader:
         return Claim(claim.signal, claim.why.replace("its final message", "its response"))
 
 
-class Unseen(TranscriptAdapter):
-    """For raw output of which the script's own display filter shows what is worth seeing."""
+class IgnoringAdapter(TranscriptAdapter):
+    """Ignores the raw output, because the script's own display filter shows it."""
 
     name = "script"
 

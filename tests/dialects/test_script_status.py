@@ -1,4 +1,4 @@
-"""What a host script says about an iteration, told to the user."""
+"""The notices about the status that host.sh leaves after an iteration."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ralph.dialects.script.ended import Status, context_notice
+from ralph.dialects.script.status import Status, context_notice
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def told(**facts: str) -> list[object]:
+def notices(**facts: str) -> list[object]:
     return [event.meta["text"] for event in context_notice(Status(facts))]
 
 
@@ -27,18 +27,18 @@ def told(**facts: str) -> list[object]:
         ({"used": "1500", "max": "0"}, "context: 1,500 tokens"),
     ],
 )
-def test_the_context_is_told_as_far_as_it_is_known(facts: dict[str, str], text: str) -> None:
-    assert told(**facts) == [text]
+def test_the_context_size_is_reported_as_far_as_it_is_known(facts: dict[str, str], text: str) -> None:
+    assert notices(**facts) == [text]
 
 
 @pytest.mark.parametrize(
     "facts", [{}, {"used": "", "percent": ""}, {"percent": "n/a"}, {"used": "-3"}, {"used": "1e9"}]
 )
-def test_what_is_no_number_is_not_told(facts: dict[str, str]) -> None:
-    assert told(**facts) == []
+def test_a_value_that_is_not_a_number_is_not_reported(facts: dict[str, str]) -> None:
+    assert notices(**facts) == []
 
 
-def test_an_iteration_that_was_killed_says_nothing(tmp_path: Path) -> None:
+def test_a_missing_or_truncated_status_file_is_read_as_far_as_possible(tmp_path: Path) -> None:
     status = Status.read(tmp_path / "script.status")
     assert not status.extracted
     (tmp_path / "script.status").write_bytes(b"extracted\0000\0used\x0012\0torn")

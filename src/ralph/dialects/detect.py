@@ -1,4 +1,4 @@
-"""Which convention a directory follows, and why we think so."""
+"""Detects which convention a directory follows."""
 
 from __future__ import annotations
 
@@ -19,53 +19,53 @@ if TYPE_CHECKING:
 
 
 class Dialect(StrEnum):
-    """In the order in which they are looked for; the first that is there wins."""
+    """The conventions, in order of precedence."""
 
-    ORCHESTRATOR = "orchestrator"  # ralph.yml: our own
+    ORCHESTRATOR = "orchestrator"  # ralph.yml, which is ralph's own as well
     PROVIDER = "provider"  # .ralphex/config
     DRIVER = "driver"  # .ralphrc, .ralph/PROMPT.md
     SCRIPT = "script"  # agents/*.sh and config
 
 
-#: Their configuration is a program: reading it runs it, so it needs approval before that.
+#: The configuration of these is a program. Reading it executes it, so it needs approval first.
 RUN_TO_BE_READ = frozenset({Dialect.SCRIPT})
 
 
 class Found(msgspec.Struct, frozen=True):
     dialect: Dialect
-    #: the file that decided
+    #: the file that led to the detection
     path: Path
     why: str
 
 
 def find(workdir: Path) -> list[Found]:
-    """All conventions that this directory shows, the strongest first."""
+    """All conventions that this directory follows, the one with the highest precedence first."""
     found = []
     own = yamlfile.find_upward(workdir)
     if own is not None:
-        found.append(Found(Dialect.ORCHESTRATOR, own, f"there is {own.name}"))
+        found.append(Found(Dialect.ORCHESTRATOR, own, f"found {own.name}"))
     if (workdir / ".ralphex" / "config").is_file():
-        found.append(Found(Dialect.PROVIDER, workdir / ".ralphex" / "config", "there is .ralphex/config"))
+        found.append(Found(Dialect.PROVIDER, workdir / ".ralphex" / "config", "found .ralphex/config"))
     for name in (".ralphrc", ".ralph/.ralphrc", ".ralph/PROMPT.md"):
         if (workdir / name).is_file():
-            found.append(Found(Dialect.DRIVER, workdir / name, f"there is {name}"))
+            found.append(Found(Dialect.DRIVER, workdir / name, f"found {name}"))
             break
-    for folder in ("", ".ralph/"):  # the second is where that tool is put in a project of somebody else
+    for folder in ("", ".ralph/"):  # that tool can be installed in the .ralph folder of another project
         config = workdir / f"{folder}config"
         if config.is_file() and any((workdir / f"{folder}agents").glob("*.sh")):
-            found.append(Found(Dialect.SCRIPT, config, f"there are {folder}agents/*.sh and {folder}config"))
+            found.append(Found(Dialect.SCRIPT, config, f"found {folder}agents/*.sh and {folder}config"))
             break
     return found
 
 
 def user_file(environ: Mapping[str, str]) -> Path:
-    """The provider convention's configuration of the user's own."""
+    """The user's own configuration for the provider convention."""
     folder = environ.get("RALPHEX_CONFIG_DIR") or "~/.config/ralphex"
-    return Path(os.path.expanduser(folder)) / "config"  # noqa: PTH111 - a user without a home is no reason to fail
+    return Path(os.path.expanduser(folder)) / "config"  # noqa: PTH111 - unlike Path, works without a home
 
 
 def choose(workdir: Path, wanted: str) -> tuple[Found | None, list[str]]:
-    """The convention to follow (`auto`: the first that is there; `none`), and what the user should know."""
+    """The convention to follow, and notes for the user. `wanted` is a dialect's name, `auto` or `none`."""
     if wanted == "none":
         return None, []
     found = find(workdir)
@@ -76,19 +76,21 @@ def choose(workdir: Path, wanted: str) -> tuple[Found | None, list[str]]:
         notes = []
         if others:
             names = "; ".join(f"{f.dialect} ({f.why})" for f in others)
-            notes.append(f"the {first.dialect} convention is followed ({first.why}), not {names}; --dialect decides")
+            notes.append(
+                f"using the {first.dialect} convention ({first.why}), not {names}; choose another one with --dialect"
+            )
         return first, notes
     if wanted not in list(Dialect):
         known = [*Dialect, "auto", "none"]
-        raise UsageError(f"there is no dialect '{wanted}'{nearest(wanted, known)}; there are: {', '.join(known)}")
+        raise UsageError(f"there is no dialect '{wanted}'{nearest(wanted, known)}; expected one of {', '.join(known)}")
     chosen = next((f for f in found if f.dialect == wanted), None)
     if chosen is None:
-        raise UsageError(f"--dialect {wanted}: this directory has no files of that convention")
+        raise UsageError(f"--dialect {wanted}: there are no files of this convention here")
     return chosen, []
 
 
 def follows_plan(resolved: Resolved) -> bool:
-    """Whether the run follows a plan file. A given prompt overrides a plan that was found, not one that was named."""
+    """Whether the run follows a plan file. A prompt overrides a plan in the settings, but not the flag --plan."""
     settings, origins = resolved.settings, resolved.origins
     if settings.plan is None:
         return False
@@ -96,5 +98,5 @@ def follows_plan(resolved: Resolved) -> bool:
     if not prompts:
         return True
     if origins["plan"].startswith("--") and prompts[0].startswith("-"):
-        raise UsageError(f"--plan and {prompts[0]} are two answers to one question: give one of them")
+        raise UsageError(f"--plan and {prompts[0]} cannot be used together")
     return origins["plan"].startswith("--")

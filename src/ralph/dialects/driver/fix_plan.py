@@ -1,4 +1,4 @@
-"""The plan of the driver convention: a list of boxes."""
+"""The fix plan of the driver convention: a Markdown list with checkboxes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ralph.system import files
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: In the order in which they are looked for.
+#: Where a fix plan may be. The first one that exists counts.
 PLACES = (".ralph/fix_plan.md", ".ralph/@fix_plan.md", "@fix_plan.md")
 _BOX = re.compile(r"^[ \t]*[-*+][ \t]+\[([ xX])\]", re.MULTILINE)
 
@@ -23,7 +23,7 @@ class Boxes(msgspec.Struct, frozen=True):
 
     @property
     def complete(self) -> bool:
-        """A plan without boxes says nothing."""
+        """Whether every box is ticked. A plan without boxes is never complete."""
         return self.ticked > 0 and self.open == 0
 
 
@@ -32,7 +32,7 @@ def find(workdir: Path) -> str | None:
 
 
 def count(path: Path) -> Boxes:
-    """The boxes now; none of a file that cannot be read."""
+    """Counts the boxes in the file as it is now. A file that cannot be read has none."""
     try:
         marks = _BOX.findall(files.read_text(path))
     except OSError:

@@ -1,4 +1,4 @@
-"""What the host script says about an iteration, and how the user is told."""
+"""Reads the status that host.sh leaves after an iteration, and turns it into notices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HOOKS = ("agent_pre_iteration", "agent_post_iteration")
 
 
 class Status(msgspec.Struct, frozen=True):
-    """`script.status`: names and values, each ended by NUL. An iteration that was killed has left none."""
+    """The contents of `script.status`: names and values, each ended by NUL. Empty if the iteration was killed."""
 
     facts: dict[str, str]
 
@@ -37,13 +37,13 @@ class Status(msgspec.Struct, frozen=True):
         return "extracted" in self.facts
 
     def number(self, name: str) -> int | None:
-        """Scripts reckon with awk and jq: `45`, `45.3`, `45%`; anything else is no number."""
+        """A number such as `45`, `45.3` or `45%`, as scripts get them from awk and jq. None for anything else."""
         found = re.fullmatch(r"(\d{1,15})(\.\d*)? ?%?", self.facts.get(name, "").strip(), re.ASCII)
         return int(found.group(1)) if found else None
 
 
 def hook_notices(status: Status, shown: str) -> list[TranscriptEvent]:
-    """What went wrong beside the agent. A hook that ended the shell before the agent began failed the iteration."""
+    """What went wrong outside the agent. It is an error if the shell exited before the agent had run."""
     events: list[TranscriptEvent] = []
     facts = status.facts
     for hook in _HOOKS:
@@ -55,19 +55,19 @@ def hook_notices(status: Status, shown: str) -> list[TranscriptEvent]:
         case None:
             pass
         case "agent_post_iteration":
-            events.append(meta.notice("agent_post_iteration ended the shell"))
+            events.append(meta.notice("agent_post_iteration exited the shell"))
         case "load":
             events.append(meta.error(f"{shown} could not be sourced"))
         case phase:
-            events.append(meta.error(f"{phase} in {shown} ended the shell"))
+            events.append(meta.error(f"{phase} in {shown} exited the shell"))
     if "slow_filter" in facts:
-        text = "agent_format_display did not keep up and was ended; --transcript NAME shows the output without it"
+        text = "agent_format_display was stuck and has been stopped; --transcript NAME shows the output without it"
         events.append(meta.notice(text))
     return events
 
 
 def context_notice(status: Status) -> list[TranscriptEvent]:
-    """How full the agent's context was, as its script reckons."""
+    """How full the agent's context was, if its script reports it."""
     used, maximum, percent = status.number("used"), status.number("max"), status.number("percent")
     if percent is None and used is not None and maximum:
         percent = round(100 * used / maximum)
