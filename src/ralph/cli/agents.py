@@ -55,14 +55,14 @@ def _driver() -> tuple[Launch | None, list[str]]:
         return None, []
     from ralph.dialects.driver.survey import lines
     from ralph.errors import UsageError
-    from ralph.planning.brought import brought
+    from ralph.planning.approvals import items_to_approve
     from ralph.planning.prepare import prepare_launch
     from ralph.planning.settle import settle
     from ralph.trust.approval import from_environment
 
     try:
         settled = settle({}, None, from_environment(os.environ))
-        workdir, wanted = settled.workdir, brought(settled.resolved, settled.workdir)
+        workdir, wanted = settled.workdir, items_to_approve(settled.resolved, settled.workdir)
         launch = prepare_launch(settled.resolved, workdir, settled.trust.recalling(wanted))
     except UsageError as error:
         return None, [*lines(workdir, None), f"The project's driver cannot be used: {error}"]

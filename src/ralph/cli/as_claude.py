@@ -73,7 +73,7 @@ def _launch(asked: Asked) -> Launch:
     from ralph.as_claude.once import with_sandbox
     from ralph.config.layers import resolve
     from ralph.config.settings import HOSTED
-    from ralph.planning.brought import brought
+    from ralph.planning.approvals import items_to_approve
     from ralph.planning.prepare import prepare_launch
     from ralph.planning.settle import working_directory
     from ralph.trust.approval import from_environment, required
@@ -93,7 +93,7 @@ def _launch(asked: Asked) -> Launch:
     settings = msgspec.structs.replace(resolved.settings, **cleared)
     model = _model(asked, settings.agent, settings.model)
     resolved = msgspec.structs.replace(resolved, settings=msgspec.structs.replace(settings, model=model))
-    trust = required(from_environment(os.environ), brought(resolved, workdir))
+    trust = required(from_environment(os.environ), items_to_approve(resolved, workdir))
     launch = prepare_launch(resolved, workdir, trust)
     if model is None and (named := os.environ.get(_variable(launch.agent))):
         again = msgspec.structs.replace(resolved.settings, model=named)

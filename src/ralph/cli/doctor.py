@@ -91,7 +91,7 @@ def _settle(flags: dict[str, Any], config_file: str | None) -> tuple[Settled, st
     from ralph.config.layers import Resolved
     from ralph.config.settings import OPTIONS, Settings
     from ralph.errors import UsageError
-    from ralph.planning.brought import brought
+    from ralph.planning.approvals import items_to_approve
     from ralph.planning.settle import Settled, settle, working_directory
     from ralph.trust.approval import from_environment
 
@@ -103,7 +103,7 @@ def _settle(flags: dict[str, Any], config_file: str | None) -> tuple[Settled, st
         origins = {option.name: "default" for option in OPTIONS}
         resolved = Resolved(Settings(), origins, {}, [], [], environ=dict(os.environ))
         return Settled(resolved, workdir, trust), str(error)
-    wanted = brought(settled.resolved, settled.workdir)
+    wanted = items_to_approve(settled.resolved, settled.workdir)
     return Settled(settled.resolved, settled.workdir, settled.trust.recalling(wanted)), None
 
 

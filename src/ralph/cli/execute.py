@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.launching.prompt import NO_PROMPT
-from ralph.planning.brought import brought
+from ralph.planning.approvals import items_to_approve
 from ralph.planning.settle import working_directory
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ def execute(
     from ralph.ui.screen import choose, create
 
     settings = launch.settings
-    launch.trust.require(brought(launch.resolved, launch.workdir))  # files may have changed since they were approved
+    launch.trust.require(
+        items_to_approve(launch.resolved, launch.workdir)
+    )  # files may have changed since they were approved
     working_directory(str(launch.workdir))  # fail if it was deleted: writing the journal would create it again
     state = prepare_state(launch.workdir)
     recovered = recover(state)

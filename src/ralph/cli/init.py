@@ -11,7 +11,7 @@ from ralph.cli.echo import echo
 from ralph.config.yamlfile import NAMES
 from ralph.dialects.found import find
 from ralph.errors import RunError, UsageError
-from ralph.planning.brought import brought, of_dialect
+from ralph.planning.approvals import items_to_approve, of_dialect
 from ralph.planning.settle import working_directory
 from ralph.trust import store
 from ralph.trust.approval import from_environment, required
@@ -117,7 +117,7 @@ def _from_existing(workdir: Path) -> None:
         trust = required(trust, of_dialect(found, workdir, environ))
     layer = module(found.dialect).layer(found, workdir, environ)
     resolved = resolve(workdir, {}, environ={}, dialect=layer)  # raises a UsageError if these files are wrong
-    wanted = brought(resolved, workdir)
+    wanted = items_to_approve(resolved, workdir)
     if write(workdir / "ralph.yml", as_yaml(found, layer)) and not trust.recalling(wanted).missing(wanted):
         _remember(workdir / "ralph.yml")
     for note in (*notes, *resolved.warnings):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ralph.cli.echo import echo
 from ralph.errors import UsageError
-from ralph.planning.brought import brought
+from ralph.planning.approvals import items_to_approve
 from ralph.planning.prepare import prepare_launch, prompt_source
 from ralph.planning.settle import Settled, settle, start
 from ralph.trust.approval import Trust, TrustError, from_environment
@@ -47,7 +47,7 @@ def run(
     from ralph.cli.execute import execute
 
     settled = settle(flags, config_file, trusted, approve, environ)
-    trusted = approve(settled.trust, brought(settled.resolved, settled.workdir))
+    trusted = approve(settled.trust, items_to_approve(settled.resolved, settled.workdir))
     launch, source, prompt = _prepare(settled, trusted)
     if settled.resolved.settings.interactive:
         from ralph.ui.ask import check_terminal
@@ -74,7 +74,7 @@ def _dry_run(flags: dict[str, Any], config_file: str | None, trust: Trust, envir
     except TrustError:
         echo(not_approved(needed, None))
         return 0
-    wanted = brought(settled.resolved, settled.workdir)
+    wanted = items_to_approve(settled.resolved, settled.workdir)
     trust = settled.trust.recalling(wanted)
     missing = trust.missing(wanted)
     if any(item.at_start for item in missing):

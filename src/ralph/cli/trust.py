@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralph.cli.echo import echo
-from ralph.planning.brought import brought
+from ralph.planning.approvals import items_to_approve
 from ralph.planning.settle import settle, working_directory
 from ralph.trust import describe, store
 from ralph.trust.approval import Trust, TrustError
@@ -66,7 +66,7 @@ def _wanted(flags: dict[str, Any], config_file: str | None) -> list[Item]:
         settled = settle(flags, config_file, Trust(), stop)
     except TrustError:
         return found
-    return brought(settled.resolved, settled.workdir)
+    return items_to_approve(settled.resolved, settled.workdir)
 
 
 def _list() -> int:

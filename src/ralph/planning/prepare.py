@@ -12,7 +12,7 @@ from ralph.dialects.modules import AGENT_SETTINGS, module
 from ralph.judging.prices import find as find_prices
 from ralph.launching import known
 from ralph.launching.prompt import PromptSource, from_settings
-from ralph.planning.brought import brought
+from ralph.planning.approvals import items_to_approve
 from ralph.planning.fallback import fallback_settings
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def prompt_source(resolved: Resolved, workdir: Path) -> PromptSource:
 
 
 def _prepare_one(resolved: Resolved, workdir: Path, trust: Trust) -> Launch:
-    trust.require([item for item in brought(resolved, workdir) if item.at_start])
+    trust.require([item for item in items_to_approve(resolved, workdir) if item.at_start])
     launch = _choose(resolved, workdir, trust)
     if launch.launcher is None and follows_plan(resolved):
         from ralph.dialects.provider.launcher import follow

@@ -15,7 +15,7 @@ from ralph.dialects.found import RUN_TO_BE_READ, Dialect, choose
 from ralph.dialects.modules import module
 from ralph.errors import UsageError
 from ralph.launching.environment import withholding, without
-from ralph.planning.brought import of_dialect
+from ralph.planning.approvals import of_dialect
 from ralph.trust.approval import VARIABLE, Trust, required
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ _SHELLS = r"(ba|da|z|k)?sh|python[\d.]*|node|bun|deno|ruby|perl|php|env"
 _TYPED = re.compile(r"-.*|[A-Z][A-Z0-9_]*")
 
 
-def brought(resolved: Resolved, workdir: Path) -> list[Item]:
+def items_to_approve(resolved: Resolved, workdir: Path) -> list[Item]:
     """Everything that needs approval before a run with these settings."""
     found = [*_project_agents(resolved, workdir), *_paths(resolved, workdir)]
     if not all(origin == "default" or _TYPED.fullmatch(origin) for origin in resolved.origins.values()):
