@@ -1,4 +1,4 @@
-"""Runs that go on while a test talks to them."""
+"""Runs that stay active while a test controls them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def start(repo: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Going]]:
-    """`start("script", "flag", …)`: a run of that script, going on; after the test no process may be left."""
+    """`start("script", "flag", …)`: an active run of that script. After the test, no process may be left."""
     runs: list[Going] = []
 
     def begin(script: str, *flags: str) -> Going:

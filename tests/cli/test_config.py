@@ -28,14 +28,14 @@ def test_every_value_is_shown_with_its_origin(ralph: Ralph, repo: Path) -> None:
     assert "unknown key 'agnt'" in result.stderr
 
 
-def test_json_has_the_same(ralph: Ralph, repo: Path) -> None:
+def test_json_has_the_same_values_and_origins(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text("idle_timeout: 2m\n")
     rows = json.loads(ralph("config", "--json").stdout)
     assert rows["idle_timeout"] == {"value": 120.0, "origin": "ralph.yml:1"}
     assert rows.keys() == {option.name for option in OPTIONS}
 
 
-def test_a_file_can_be_named_by_flag_or_variable(ralph: Ralph, repo: Path) -> None:
+def test_a_flag_or_a_variable_can_name_the_file(ralph: Ralph, repo: Path) -> None:
     (repo / "other.yml").write_text("max_cost: 9\n")
     assert "other.yml:1" in ralph("config", "-c", "other.yml").stdout
     assert "other.yml:1" in ralph("config", env={"RALPH_CONFIG": "other.yml"}).stdout
@@ -63,7 +63,7 @@ def test_init_writes_files_that_work(ralph: Ralph, tmp_path: Path) -> None:
     shown = ralph("run", "--agent-cmd", "cat", "--dry-run", cwd=new)
     assert shown.returncode == 0, shown
     assert "warning" not in shown.stdout
-    # what is commented out must be right as well
+    # the lines that are commented out must be valid, too
     text = (new / "ralph.yml").read_text()
     commented = [
         line[2:] for line in text.splitlines() if line.startswith(("# max_", "# verify:", "#   - ", "# allowed_"))
@@ -81,11 +81,11 @@ def test_init_never_overwrites(ralph: Ralph, repo: Path) -> None:
     assert result.returncode == 0
     assert (repo / "ralph.yml").read_text() == "max_cost: 1\n"
     assert (repo / "PROMPT.md").read_text() == "Do the work.\n"
-    assert "ralph.yml exists already" in result.stdout
-    assert "PROMPT.md exists already" in result.stdout
+    assert "ralph.yml already exists" in result.stdout
+    assert "PROMPT.md already exists" in result.stdout
 
 
-def test_init_leaves_a_link_to_nowhere_alone(ralph: Ralph, tmp_path: Path) -> None:
+def test_init_does_not_write_through_a_dangling_link(ralph: Ralph, tmp_path: Path) -> None:
     new = tmp_path / "new"
     new.mkdir()
     (new / "PROMPT.md").symlink_to(tmp_path / "elsewhere.md")

@@ -1,4 +1,4 @@
-"""The record of a run outlives an agent, or a check, that deletes all that git does not know."""
+"""The record of a run survives an agent or a check that deletes all untracked files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Start = Callable[..., Going]
 
 MARK = "<promise>COMPLETE</promise>"
-TOLD = "it was restored"
+RESTORED = "it was restored"
 SECOND = "[ $RALPH_ITERATION = 2 ] &&"
 #: The stash needs a name for its author.
 GIT = "git -c user.name=a -c user.email=a@b.c"
@@ -35,11 +35,11 @@ GIT = "git -c user.name=a -c user.email=a@b.c"
         f"{GIT} stash -qa && {GIT} stash pop -q",
     ],
 )
-def test_a_run_goes_on_and_its_record_is_whole(start: Start, repo: Path, deletes: str) -> None:
+def test_a_run_continues_and_its_record_is_complete(start: Start, repo: Path, deletes: str) -> None:
     done = f"[ $RALPH_ITERATION = 3 ] && echo '{MARK}'"
     run = start(f"echo said-$RALPH_ITERATION; {SECOND} {deletes}; {done}; exit 0", "5")
     code, output = run.ended()
-    assert (code, output.count(TOLD)) == (0, 1)
+    assert (code, output.count(RESTORED)) == (0, 1)
     assert run.outcomes == ["ok", "ok", "ok"]
     for number in (1, 2, 3):
         raw = run.root / "iterations" / f"{number:04d}" / "stdout.raw"
@@ -48,19 +48,19 @@ def test_a_run_goes_on_and_its_record_is_whole(start: Start, repo: Path, deletes
     assert (run.root / "run.json").is_file()
     assert (repo / ".ralph" / "latest").resolve() == run.root.resolve()
     assert (repo / ".ralph" / ".gitignore").read_text() == "*\n"
-    assert not (repo / ".git" / "ralph").exists()  # from now on the user may delete it for good
+    assert not (repo / ".git" / "ralph").exists()  # the backup is gone, so the user can delete the record
 
 
-def test_a_check_may_delete_it_as_well(start: Start, repo: Path) -> None:
-    # The check is tried before the first iteration, too.
+def test_a_check_can_delete_the_record_too(start: Start, repo: Path) -> None:
+    # The check also runs before the first iteration.
     run = start(f"echo '{MARK}'", "3", "--verify", "git clean -qfdx")
     code, output = run.ended()
-    assert (code, output.count(TOLD)) == (0, 2)
+    assert (code, output.count(RESTORED)) == (0, 2)
     assert run.outcomes == ["ok"]
     assert run.end["end"] == "complete"
 
 
-def test_what_was_asked_of_the_run_is_not_forgotten(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_requests_to_the_run_are_kept(ralph: Ralph, start: Start, repo: Path) -> None:
     run = start(
         "echo at-$RALPH_ITERATION; while [ ! -e .git/go ]; do sleep 0.05; done; git clean -qfdx; sleep 1.5", "2"
     )
@@ -73,14 +73,14 @@ def test_what_was_asked_of_the_run_is_not_forgotten(ralph: Ralph, start: Start, 
     assert [note["state"] for note in run.metas("steer")] == ["arrived", "read"]
 
 
-def test_it_can_be_stopped_from_another_terminal_afterwards(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_the_run_can_still_be_stopped_from_another_terminal(ralph: Ralph, start: Start, repo: Path) -> None:
     run = start("echo at-$RALPH_ITERATION; [ $RALPH_ITERATION = 1 ] && git clean -qfdx && exit 0; sleep 60", "3")
     run.says("at-2")
     assert ralph("stop", "--now").returncode == 0
     assert run.ended()[0] == 130
 
 
-def test_a_second_run_is_still_kept_out(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_a_second_run_is_still_refused(ralph: Ralph, start: Start, repo: Path) -> None:
     run = start("echo at-$RALPH_ITERATION; [ $RALPH_ITERATION = 1 ] && git clean -qfdx && exit 0; sleep 60", "3")
     run.says("at-2")
     second = ralph("run", "-p", "x", "--agent-cmd", "true", "1")
@@ -88,7 +88,7 @@ def test_a_second_run_is_still_kept_out(ralph: Ralph, start: Start, repo: Path) 
     run.close()
 
 
-def test_a_run_that_died_after_it_can_be_gone_on_with(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_a_run_that_died_after_the_deletion_can_be_resumed(ralph: Ralph, start: Start, repo: Path) -> None:
     deletes = "while [ ! -e .git/go ]; do sleep 0.05; done; git clean -qfdx; sleep 60"
     run = start(f"echo at-$RALPH_ITERATION; {SECOND} {{ {deletes}; }}; exit 0", "3")
     run.says("at-2")
@@ -104,7 +104,7 @@ def test_a_run_that_died_after_it_can_be_gone_on_with(ralph: Ralph, start: Start
     assert not (repo / ".git" / "ralph").exists()
 
 
-def test_two_directories_of_a_repository_are_kept_apart(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_two_directories_in_a_repository_have_separate_records(ralph: Ralph, start: Start, repo: Path) -> None:
     run = start("echo at-$RALPH_ITERATION; sleep 60", "3")
     run.says("at-1")
     run.kill()
@@ -115,17 +115,17 @@ def test_two_directories_of_a_repository_are_kept_apart(ralph: Ralph, start: Sta
     assert (run.root / "events.jsonl").is_file()
 
 
-def test_without_git_it_is_said_what_is_wrong(ralph: Ralph, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_without_git_the_run_fails_with_a_reason(ralph: Ralph, tmp_path_factory: pytest.TempPathFactory) -> None:
     bare = tmp_path_factory.mktemp("bare")
     ended = ralph("run", "-p", "x", "--agent-cmd", "rm -rf .ralph", "2", cwd=bare)
     assert (ended.returncode, "the journal cannot be written" in ended.stdout) == (1, True)
 
 
 @pytest.mark.parametrize("link", ["ralph", "ralph/runs-"])
-def test_a_link_in_a_strangers_git_folder_leads_to_nothing(
+def test_a_foreign_link_in_the_git_folder_is_not_followed(
     ralph: Ralph, repo: Path, tmp_path_factory: pytest.TempPathFactory, link: str
 ) -> None:
-    """Second names are deleted in the end: never what somebody else's link names."""
+    """Backups are deleted at the end, but never through a link of somebody else."""
     home = tmp_path_factory.mktemp("home")
     for folder in (home / "letters", home / "runs-" / "letters"):
         folder.mkdir(parents=True)

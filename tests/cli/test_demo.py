@@ -1,4 +1,4 @@
-"""`ralph demo`, as somebody sees it who has just installed ralph."""
+"""`ralph demo` as a new user sees it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_from_an_empty_folder_to_a_verified_end(ralph: Ralph, tmp_path: Path) ->
     done = ralph("demo", "--fast", "--ui", "plain", "--dir", str(folder))
     assert done.returncode == 0, done.stdout + done.stderr
     assert_done(folder)
-    # the checks: before the run, after the claim that was wrong, after the one that was right
+    # the checks: before the run, after the false claim, after the true one
     assert [(c["baseline"], c["ok"]) for c in metas(folder, "verify")] == [(True, True), (False, False), (False, True)]
     ends = metas(folder, "iteration_end")
     assert [e["completed"] for e in ends] == [False, False, False, True, True]
@@ -60,7 +60,7 @@ def test_from_an_empty_folder_to_a_verified_end(ralph: Ralph, tmp_path: Path) ->
     assert (end["end"], end["iterations"]) == ("complete", 5)
     assert end["usage"]["total_tokens"] > 0
     assert "cost_usd" not in end["usage"]
-    # what is said about iteration 4 is true
+    # the next steps name the iteration with the false claim
     assert "--iteration 4" in done.stderr
     assert f"cd {folder.relative_to(tmp_path)}" in done.stderr
     prompt = (folder / ".ralph" / "latest" / "iterations" / "0005" / "prompt.md").read_text()
@@ -68,7 +68,7 @@ def test_from_an_empty_folder_to_a_verified_end(ralph: Ralph, tmp_path: Path) ->
     assert "test_an_apostrophe_belongs_to_its_word" in prompt
 
 
-def test_an_earlier_demo_is_replaced_and_the_new_one_does_the_same(ralph: Ralph, tmp_path: Path) -> None:
+def test_an_earlier_demo_is_replaced_and_every_demo_is_the_same(ralph: Ralph, tmp_path: Path) -> None:
     folder = tmp_path / "demo"
 
     def story() -> list[Any]:
@@ -84,7 +84,7 @@ def test_an_earlier_demo_is_replaced_and_the_new_one_does_the_same(ralph: Ralph,
     assert story() == story()
 
 
-def test_stopped_in_the_middle_it_can_be_run_again(ralph: Ralph, tmp_path: Path) -> None:
+def test_a_demo_stopped_in_the_middle_can_be_finished(ralph: Ralph, tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     demo = subprocess.Popen(
         [sys.executable, "-m", "ralph", "demo", "--dir", str(folder), "--ui", "json"],
@@ -110,8 +110,8 @@ def test_stopped_in_the_middle_it_can_be_run_again(ralph: Ralph, tmp_path: Path)
     assert metas(folder, "parse_error") == []
 
 
-def test_stopped_after_the_wrong_claim_it_is_found_out_again(ralph: Ralph, tmp_path: Path) -> None:
-    """The notes of the first run are gone by then, and the check fails before the second run already."""
+def test_a_demo_stopped_after_the_false_claim_detects_it_again(ralph: Ralph, tmp_path: Path) -> None:
+    """The notes of the first run are lost by then, and the check fails even before the second run."""
     folder = tmp_path / "demo"
     assert ralph("demo", "--fast", "--ui", "quiet", "--dir", str(folder)).returncode == 0
     git(folder, "reset", "-q", "--hard", "HEAD~1")
@@ -121,7 +121,7 @@ def test_stopped_after_the_wrong_claim_it_is_found_out_again(ralph: Ralph, tmp_p
     assert_done(folder)
 
 
-def test_without_a_folder_it_makes_one_keeps_it_and_names_it(ralph: Ralph, tmp_path: Path) -> None:
+def test_without_a_directory_the_demo_creates_one_and_names_it(ralph: Ralph, tmp_path: Path) -> None:
     place = tmp_path / "temporary"
     place.mkdir()
     done = ralph("demo", "--fast", "--ui", "quiet", env={"TMPDIR": str(place)})
@@ -131,7 +131,7 @@ def test_without_a_folder_it_makes_one_keeps_it_and_names_it(ralph: Ralph, tmp_p
     assert_done(folder)
 
 
-def test_a_folder_with_other_things_is_refused(ralph: Ralph, tmp_path: Path) -> None:
+def test_a_directory_with_other_files_is_refused(ralph: Ralph, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("years of work")
@@ -141,7 +141,7 @@ def test_a_folder_with_other_things_is_refused(ralph: Ralph, tmp_path: Path) -> 
     assert [p.name for p in mine.iterdir()] == ["thesis.txt"]
 
 
-def test_without_git_it_says_so(ralph: Ralph, tmp_path: Path) -> None:
+def test_without_git_the_demo_is_refused(ralph: Ralph, tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     done = ralph("demo", "--fast", "--dir", str(folder), env={"PATH": str(tmp_path)})
     assert done.returncode == 64
@@ -149,13 +149,13 @@ def test_without_git_it_says_so(ralph: Ralph, tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_a_screen_that_does_not_exist_is_a_usage_error(ralph: Ralph, tmp_path: Path) -> None:
+def test_an_unknown_screen_is_a_usage_error(ralph: Ralph, tmp_path: Path) -> None:
     done = ralph("demo", "--fast", "--ui", "cinema", "--dir", str(tmp_path / "demo"))
     assert done.returncode == 64
     assert "--ui" in done.stderr
 
 
-def test_settings_of_the_user_do_not_change_the_demo(ralph: Ralph, tmp_path: Path) -> None:
+def test_the_users_settings_do_not_change_the_demo(ralph: Ralph, tmp_path: Path) -> None:
     configuration = tmp_path / "config" / "ralph"
     configuration.mkdir(parents=True)
     (configuration / "ralph.yml").write_text("agent: nobody\nmodel: big\nmax_iterations: 1\nallowed_paths: [nothing]\n")
@@ -173,12 +173,12 @@ def test_settings_of_the_user_do_not_change_the_demo(ralph: Ralph, tmp_path: Pat
     assert_done(folder)
 
 
-def test_named_as_an_agent_elsewhere_it_is_harmless(ralph: Ralph, repo: Path) -> None:
+def test_the_demo_agent_is_harmless_in_other_repositories(ralph: Ralph, repo: Path) -> None:
     for name in ("msgspec.py", "re.py", "ralph.py"):
         (repo / name).write_text("raise SystemExit('this is not what was meant')\n")
     git(repo, "add", ".")
-    git(repo, "commit", "-qm", "names that others have as well")
-    # from outside, as this `python -m ralph` would itself import what lies where it is called
+    git(repo, "commit", "-qm", "modules with common names")
+    # from outside, because `python -m ralph` would import these modules from the current directory
     done = ralph("run", "--cwd", str(repo), "--agent", "demo", "--ui", "plain", env={FAST: "1"}, cwd=repo.parent)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "I change nothing" in done.stdout
@@ -189,7 +189,7 @@ def test_named_as_an_agent_elsewhere_it_is_harmless(ralph: Ralph, repo: Path) ->
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
-def test_on_a_terminal_it_ends_with_what_to_try_next(tmp_path: Path) -> None:
+def test_on_a_terminal_the_demo_ends_with_next_steps(tmp_path: Path) -> None:
     master, slave = os.openpty()
     demo = subprocess.Popen(
         [sys.executable, "-m", "ralph", "demo", "--fast", "--dir", str(tmp_path / "demo")],

@@ -1,4 +1,4 @@
-"""`ralph doctor`, with real small programs in PATH in place of agents."""
+"""`ralph doctor`, with small programs in PATH instead of agents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Ralph = Callable[..., subprocess.CompletedProcess[str]]
 
-CODEX_SAYS = """
+CODEX_OUTPUT = """
 echo '{"type":"thread.started","thread_id":"th-1"}'
 echo '{"type":"item.completed","item":{"id":"i0","type":"agent_message","text":"ready"}}'
 echo '{"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":2,"output_tokens":3}}'
@@ -26,7 +26,7 @@ echo '{"type":"turn.completed","usage":{"input_tokens":10,"cached_input_tokens":
 
 @pytest.fixture
 def tools(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A PATH with the system's programs and nothing else yet; no login of anybody."""
+    """A directory at the front of a PATH without agents; the environment has no logins."""
     folder = tmp_path_factory.mktemp("tools")
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     for name in list(os.environ):
@@ -68,7 +68,7 @@ def check(found: dict[str, Any], name: str) -> dict[str, Any]:
 # -- agents
 
 
-def test_without_an_agent_no_run_can_start_and_those_not_found_are_one_line(ralph: Ralph, tools: Path) -> None:
+def test_without_an_agent_no_run_can_start_and_missing_agents_share_a_line(ralph: Ralph, tools: Path) -> None:
     done = ralph("doctor")
     assert done.returncode == 1
     (line,) = [x for x in done.stdout.splitlines() if "not found:" in x]
@@ -78,7 +78,7 @@ def test_without_an_agent_no_run_can_start_and_those_not_found_are_one_line(ralp
     assert len(done.stdout.splitlines()) < 25
 
 
-def test_the_argv_is_the_one_of_a_run(ralph: Ralph, tools: Path) -> None:
+def test_the_argv_is_the_same_as_in_a_run(ralph: Ralph, tools: Path) -> None:
     install(tools, "codex", "codex-cli 0.166.3", f'printf "%s\\n" "$@" > {tools}/args; cat >/dev/null')
     install(tools, "cursor-agent", "2025.1.1", f'printf "%s\\n" "$@" > {tools}/args2; cat >/dev/null')
     found = report(ralph("doctor", "--json"))
@@ -100,7 +100,7 @@ def test_the_argv_is_the_one_of_a_run(ralph: Ralph, tools: Path) -> None:
         ("0.20.0", "too_old", "too old: 0.50 or later is needed"),
     ],
 )
-def test_a_version_is_compared_with_those_tested(
+def test_a_version_is_compared_with_the_tested_ones(
     ralph: Ralph, tools: Path, version: str, version_status: str, shown: str
 ) -> None:
     install(tools, "codex", f"codex-cli {version}")
@@ -110,8 +110,8 @@ def test_a_version_is_compared_with_those_tested(
     assert done.returncode == 0
 
 
-def test_a_run_warns_of_a_version_below_the_minimum_and_goes_on(ralph: Ralph, tools: Path) -> None:
-    install(tools, "codex", "codex-cli 0.20.0", f"cat >/dev/null\n{CODEX_SAYS.replace('ready', 'LOOP_COMPLETE')}")
+def test_a_version_below_the_minimum_is_only_a_warning(ralph: Ralph, tools: Path) -> None:
+    install(tools, "codex", "codex-cli 0.20.0", f"cat >/dev/null\n{CODEX_OUTPUT.replace('ready', 'LOOP_COMPLETE')}")
     done = ralph("run", "1", "--agent", "codex", "-p", "x")
     assert done.returncode == 0, done
     assert "0.20.0 is older than 0.50" in done.stdout
@@ -119,7 +119,7 @@ def test_a_run_warns_of_a_version_below_the_minimum_and_goes_on(ralph: Ralph, to
     assert "older than" not in ralph("run", "1", "--agent", "codex", "-p", "x").stdout
 
 
-def test_logins_are_names_only(ralph: Ralph, tools: Path) -> None:
+def test_logins_are_shown_by_name_only(ralph: Ralph, tools: Path) -> None:
     install(tools, "codex", "codex-cli 0.166.0")
     install(tools, "cursor-agent", "1.0")
     found = report(ralph("doctor", "--json"))
@@ -131,7 +131,7 @@ def test_logins_are_names_only(ralph: Ralph, tools: Path) -> None:
     assert "s3cr3t" not in done.stdout + ralph("doctor", "--json", env={"OPENAI_API_KEY": "s3cr3t"}).stdout
 
 
-def test_the_one_that_a_run_takes_is_marked(ralph: Ralph, tools: Path, repo: Path) -> None:
+def test_the_agent_that_a_run_would_use_is_marked(ralph: Ralph, tools: Path, repo: Path) -> None:
     install(tools, "codex", "codex-cli 0.166.0")
     install(tools, "amp", "0.0.1790142911")
     found = report(ralph("doctor", "--json"))
@@ -149,7 +149,7 @@ def test_the_one_that_a_run_takes_is_marked(ralph: Ralph, tools: Path, repo: Pat
     assert "npm install -g @google/gemini-cli" in done.stdout
 
 
-def test_a_command_of_the_users_own_is_an_agent_too(ralph: Ralph, tools: Path, repo: Path) -> None:
+def test_the_users_own_command_is_an_agent_too(ralph: Ralph, tools: Path, repo: Path) -> None:
     (repo / "ralph.yml").write_text("agent_cmd: cat {prompt}\n")
     done = ralph("doctor", "--json")
     assert done.returncode == 0
@@ -158,7 +158,7 @@ def test_a_command_of_the_users_own_is_an_agent_too(ralph: Ralph, tools: Path, r
     assert agent(found, "custom")["argv"][-1] == "cat PROMPT_FILE"
 
 
-def test_an_agent_that_does_not_answer_is_said_to(ralph: Ralph, tools: Path) -> None:
+def test_an_agent_that_prints_no_version_is_reported(ralph: Ralph, tools: Path) -> None:
     path = install(tools, "codex", "x")
     path.write_text("#!/bin/sh\nexit 3\n")
     done = ralph("doctor")
@@ -180,29 +180,29 @@ args = ["run"]
 """
 
 
-def test_an_agent_of_the_users_own_is_shown_with_its_file(ralph: Ralph, tools: Path) -> None:
+def test_the_users_own_agent_is_shown_with_its_file(ralph: Ralph, tools: Path) -> None:
     path = own("bolt", BOLT)
     install(tools, "bolt", "bolt 1.4.3")
     done = ralph("doctor")
     assert "bolt (Bolt) 1.4.3, tested" in done.stdout
-    assert f"described in  {path}\n" in done.stdout
+    assert f"defined in    {path}\n" in done.stdout
     assert "note          It is quick." in done.stdout
-    assert f"bolt is yours: {path}\n" in ralph("agents").stdout
+    assert f"bolt is your own agent: {path}\n" in ralph("agents").stdout
 
 
-def test_one_in_place_of_a_built_in_one_is_said_to_be_that(ralph: Ralph, tools: Path) -> None:
+def test_an_agent_that_replaces_a_built_in_one_is_marked(ralph: Ralph, tools: Path) -> None:
     path = own("mine", BOLT.replace("bolt", "codex", 1))
     install(tools, "bolt", "bolt 1.4.3")
-    assert f"{path} (in place of the built-in one)" in ralph("doctor").stdout
-    assert f"codex is yours: {path}, in place of the built-in one" in ralph("agents").stdout
+    assert f"{path} (replaces the built-in one)" in ralph("doctor").stdout
+    assert f"codex is your own agent: {path} (replaces the built-in one)" in ralph("agents").stdout
     rows = [json.loads(line) for line in ralph("agents", "--json").stdout.splitlines()]
     assert [(r["file"], r["replaces"]) for r in rows if r["name"] == "codex"] == [(str(path), True)]
     assert [(r["file"], r["replaces"]) for r in rows if r["name"] == "claude"] == [(None, False)]
 
 
-def test_a_broken_file_is_a_warning_and_other_agents_run(ralph: Ralph, tools: Path) -> None:
+def test_a_broken_agent_file_is_a_warning_and_other_agents_run(ralph: Ralph, tools: Path) -> None:
     path = own("bolt", BOLT.replace("args", "arg").replace("title", "titel"))
-    install(tools, "codex", "codex-cli 0.166.0", f"cat >/dev/null\n{CODEX_SAYS.replace('ready', 'LOOP_COMPLETE')}")
+    install(tools, "codex", "codex-cli 0.166.0", f"cat >/dev/null\n{CODEX_OUTPUT.replace('ready', 'LOOP_COMPLETE')}")
     found = check(report(ralph("doctor", "--json")), "own agents")
     assert found["state"] == "warning"
     for part in (str(path), "'titel' (did you mean 'title'?)", "'title' is missing", "did you mean 'args'?"):
@@ -216,7 +216,7 @@ def test_a_broken_file_is_a_warning_and_other_agents_run(ralph: Ralph, tools: Pa
     assert "'titel'" in done.stderr
 
 
-def test_the_projects_agents_are_named_and_not_used(ralph: Ralph, tools: Path, repo: Path) -> None:
+def test_the_projects_agents_are_listed_and_not_used_without_approval(ralph: Ralph, tools: Path, repo: Path) -> None:
     (repo / ".ralph" / "agents").mkdir(parents=True)
     (repo / ".ralph" / "agents" / "bolt.toml").write_text(BOLT)
     install(tools, "bolt", "bolt 1.4.3", f"touch {tools}/started")
@@ -231,10 +231,10 @@ def test_the_projects_agents_are_named_and_not_used(ralph: Ralph, tools: Path, r
     assert not (tools / "started").exists()
 
 
-# -- what is around
+# -- the surroundings
 
 
-def test_what_is_around_is_told(ralph: Ralph, tools: Path, repo: Path) -> None:
+def test_the_surroundings_are_reported(ralph: Ralph, tools: Path, repo: Path) -> None:
     found = report(ralph("doctor", "--json", env={"TERM": "xterm-kitty"}))
     assert check(found, "git")["facts"]["repository"] == str(repo)
     assert check(found, "terminal")["facts"]["term"] == "xterm-kitty"
@@ -250,7 +250,9 @@ def test_no_repository_is_a_warning(ralph: Ralph, tools: Path, tmp_path_factory:
     assert check(report(ralph("doctor", "--json", env={"PATH": str(tools)})), "git")["facts"]["version"] is None
 
 
-def test_a_wrong_configuration_is_a_problem_and_the_rest_is_still_told(ralph: Ralph, tools: Path, repo: Path) -> None:
+def test_a_wrong_configuration_is_a_problem_and_the_rest_is_still_reported(
+    ralph: Ralph, tools: Path, repo: Path
+) -> None:
     install(tools, "codex", "codex-cli 0.166.0")
     (repo / "ralph.yml").write_text("max_cost: much\nagent: codex\n")
     done = ralph("doctor")
@@ -284,7 +286,7 @@ def test_a_state_folder_that_is_a_file_is_a_problem(ralph: Ralph, tools: Path, r
     assert f"{repo}/.ralph is not writable" in done.stdout
 
 
-def test_prices_are_told(ralph: Ralph, tools: Path, repo: Path) -> None:
+def test_prices_are_checked(ralph: Ralph, tools: Path, repo: Path) -> None:
     install(tools, "codex", "codex-cli 0.166.0")
     path = Path(os.environ["HOME"]) / ".config" / "ralph" / "prices.toml"
     path.parent.mkdir(parents=True)
@@ -305,23 +307,23 @@ def test_wrong_usage(ralph: Ralph, tools: Path) -> None:
     assert "did you mean 'codex'" in done.stderr
 
 
-def test_nothing_is_written(ralph: Ralph, tools: Path, repo: Path) -> None:
-    install(tools, "codex", "codex-cli 0.166.0", CODEX_SAYS)
+def test_doctor_writes_nothing(ralph: Ralph, tools: Path, repo: Path) -> None:
+    install(tools, "codex", "codex-cli 0.166.0", CODEX_OUTPUT)
     before = sorted(repo.iterdir())
     ralph("doctor", "--live")
     assert sorted(repo.iterdir()) == before
     assert not (Path(os.environ["HOME"]) / ".config").exists()
 
 
-# -- one real answer
+# -- one real prompt
 
 
-def test_live_asks_the_agent_by_the_way_of_a_run(ralph: Ralph, tools: Path, repo: Path) -> None:
+def test_live_starts_the_agent_as_a_run_would(ralph: Ralph, tools: Path, repo: Path) -> None:
     install(
         tools,
         "codex",
         "codex-cli 0.166.0",
-        f"cat > {tools}/prompt; git rev-parse --git-dir > {tools}/git\n{CODEX_SAYS}",
+        f"cat > {tools}/prompt; git rev-parse --git-dir > {tools}/git\n{CODEX_OUTPUT}",
     )
     (repo / "ralph.yml").write_text("verify: [touch verified]\nmax_iterations: 50\n")
     done = ralph("doctor", "--live", "codex", "--json")
@@ -342,53 +344,55 @@ def test_live_asks_the_agent_by_the_way_of_a_run(ralph: Ralph, tools: Path, repo
     assert not (repo / "verified").exists()
 
 
-def test_live_without_a_name_asks_the_one_that_a_run_takes(ralph: Ralph, tools: Path, repo: Path) -> None:
+def test_live_without_a_name_uses_the_agent_of_a_run(ralph: Ralph, tools: Path, repo: Path) -> None:
     (repo / "ralph.yml").write_text("agent_cmd: cat >/dev/null; echo ready\n")
     done = ralph("doctor", "--live")
     assert done.returncode == 0, done
-    assert "custom answers." in done.stdout
+    assert "custom works." in done.stdout
 
 
-def test_live_with_a_name_is_about_that_one(ralph: Ralph, tools: Path, repo: Path) -> None:
+def test_live_with_a_name_checks_that_agent(ralph: Ralph, tools: Path, repo: Path) -> None:
     (repo / "ralph.yml").write_text("agent: gemini\n")
-    install(tools, "codex", "codex-cli 0.166.0", f"cat >/dev/null\n{CODEX_SAYS}")
+    install(tools, "codex", "codex-cli 0.166.0", f"cat >/dev/null\n{CODEX_OUTPUT}")
     assert ralph("doctor").returncode == 1
     assert ralph("doctor", "--live", "codex").returncode == 0
     (repo / ".ralph").write_text("in the way")
     assert ralph("doctor", "--live", "codex").returncode == 1
 
 
-def test_live_says_what_is_missing_from_the_answer(ralph: Ralph, tools: Path) -> None:
-    text_only = CODEX_SAYS.splitlines()[2]
+def test_live_lists_what_is_missing_from_the_answer(ralph: Ralph, tools: Path) -> None:
+    text_only = CODEX_OUTPUT.splitlines()[2]
     install(tools, "codex", "codex-cli 0.166.0", f"cat >/dev/null\n{text_only}")
     done = ralph("doctor", "--live")
-    assert "its output usually tells this, and did not: session, usage" in done.stdout
+    assert "missing in its output, which usually has it: session, usage" in done.stdout
 
 
-def test_live_that_fails_is_told_with_its_outcome_and_words(ralph: Ralph, tools: Path) -> None:
+def test_live_shows_the_outcome_and_the_output_of_a_failure(ralph: Ralph, tools: Path) -> None:
     install(tools, "codex", "codex-cli 0.166.0", "cat >/dev/null; echo 'key is bad' >&2; exit 1")
     done = ralph("doctor", "--live", "codex")
     assert done.returncode == 1
     assert "outcome     failed" in done.stdout
     assert "key is bad" in done.stdout
-    assert "codex does not answer as it should." in done.stdout
+    assert "codex did not give a usable answer." in done.stdout
 
 
-def test_live_with_an_agent_that_is_not_here_asks_nobody(ralph: Ralph, tools: Path) -> None:
+def test_live_with_a_missing_agent_sends_no_prompt(ralph: Ralph, tools: Path) -> None:
     done = ralph("doctor", "--live", "gemini")
     assert done.returncode == 1
-    assert "Nobody was asked: agent 'gemini' (Gemini CLI) was asked for, but 'gemini' is not in PATH" in done.stdout
+    assert "No prompt was sent: agent 'gemini' (Gemini CLI) was asked for, but 'gemini' is not in PATH" in done.stdout
     done = ralph("doctor", "--live")
     assert done.returncode == 1
-    assert "Nobody was asked: a run cannot start" in done.stdout
+    assert "No prompt was sent: a run cannot start" in done.stdout
 
 
-def test_live_with_no_answer_ends_at_its_deadline(tools: Path, repo: Path) -> None:
+def test_live_without_an_answer_ends_at_its_deadline(tools: Path, repo: Path) -> None:
     """The deadline is minutes for users; here a second."""
     install(tools, "codex", "codex-cli 0.166.0", "exec sleep 60")
     code = (
-        "from ralph.cli.execute import execute\nfrom ralph.doctor.live import ask\n"
-        "from ralph.planning.settle import settle\nfrom ralph.trust.approval import Trust\n"
+        "from ralph.cli.execute import execute\n"
+        "from ralph.doctor.live import ask\n"
+        "from ralph.planning.settle import settle\n"
+        "from ralph.trust.approval import Trust\n"
         "print(ask(settle({}, None, Trust()), 'codex', execute, deadline=1.0).outcome)\n"
     )
     done = subprocess.run(

@@ -35,7 +35,7 @@ def settings(text: str) -> dict[str, tuple[str, str]]:
     return {p[0]: (" ".join(p[1:-1]), p[-1]) for p in parts}
 
 
-def test_it_shows_the_exact_argv_and_runs_nothing(ralph: Ralph, repo: Path) -> None:
+def test_a_dry_run_shows_the_exact_argv_and_runs_nothing(ralph: Ralph, repo: Path) -> None:
     before = sorted(os.listdir(repo))
     result = ralph("run", "7", "--agent-cmd", "touch made; cat > it's", "--dry-run")
     assert result.returncode == 0, result
@@ -47,7 +47,7 @@ def test_it_shows_the_exact_argv_and_runs_nothing(ralph: Ralph, repo: Path) -> N
     assert sorted(os.listdir(repo)) == before
 
 
-def test_it_counts_characters_and_bytes_and_names_the_delivery(ralph: Ralph, repo: Path) -> None:
+def test_a_dry_run_shows_the_length_of_the_prompt_and_its_delivery(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text("cli:\n  backend: custom\n  command: echo\n  prompt_flag: --prompt\n")
     (shown,) = rows(ralph("run", "-p", "déjà", "--dry-run").stdout)["prompt"]
     assert shown == "as one argument after --prompt: 4 characters, 6 bytes, from --prompt"
@@ -55,7 +55,7 @@ def test_it_counts_characters_and_bytes_and_names_the_delivery(ralph: Ralph, rep
     assert argv[1:] == ["--prompt", r"$'two\nlines'"]
 
 
-def test_a_long_prompt_is_not_repeated(ralph: Ralph, repo: Path) -> None:
+def test_a_long_prompt_is_shortened(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text("cli:\n  backend: custom\n  command: echo\n")
     (repo / "PROMPT.md").write_text("word " * 5000)
     text = ralph("run", "--dry-run").stdout
@@ -105,7 +105,7 @@ def test_limits_and_origins_are_shown_as_people_write_them(ralph: Ralph, repo: P
     assert shown["sleep"] == ("none", "default")
 
 
-def test_it_fails_where_the_run_would_fail(ralph: Ralph, repo: Path) -> None:
+def test_a_dry_run_fails_where_the_run_would_fail(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text("cli:\n  backend: custom\n  command: echo\n")
     (repo / "PROMPT.md").write_text("x" * 200_000)
     assert ralph("run", "--dry-run").returncode == 64
@@ -117,6 +117,19 @@ def test_warnings_are_shown(ralph: Ralph, repo: Path) -> None:
     assert "warning: ralph.yml:1: unknown key 'agnt'" in ralph("run", "--agent-cmd", "cat", "--dry-run").stdout
 
 
+def test_one_character_is_singular(ralph: Ralph, repo: Path) -> None:
+    assert rows(ralph("run", "-p", "x", "--agent-cmd", "cat", "--dry-run").stdout)["prompt"] == [
+        "on stdin: 1 character, 1 byte, from --prompt"
+    ]
+
+
+def test_the_settings_are_aligned(ralph: Ralph, repo: Path) -> None:
+    result = ralph("run", "--agent-cmd", "cat", "--dry-run").stdout
+    table = result.partition("each came from:\n\n")[2].splitlines()
+    longest = max(len(line.split()[0]) for line in table)
+    assert {len(line) - len(line[longest + 3 :].lstrip()) for line in table} == {longest + 3}
+
+
 @pytest.mark.parametrize(
     ("name", "value", "shown"),
     [
@@ -125,17 +138,19 @@ def test_warnings_are_shown(ralph: Ralph, repo: Path) -> None:
         ("model", None, "-"),
         ("prompt", "a\nb", r"'a\nb'"),
         ("max_cost", 0.0, "no limit"),
+        ("denied_after", 0, "off"),
+        ("wait_on_limit", 0.0, "0s"),
     ],
 )
 def test_values_are_one_line(name: str, value: object, shown: str) -> None:
     assert show_value(name, value) == shown
 
 
-def test_deadlines_are_those_of_the_agent(ralph: Ralph, repo: Path) -> None:
+def test_deadlines_are_shown_per_agent(ralph: Ralph, repo: Path) -> None:
     (shown,) = rows(ralph("run", "--agent-cmd", "cat", "--dry-run").stdout)["deadlines"]
-    assert shown == "15m without output (default), 2h for an iteration (default)"
+    assert shown == "15m without output (default), 2h per iteration (default)"
     (repo / "ralph.yml").write_text("agent: demo\nadapters:\n  demo:\n    timeout: 90\n")
     (shown,) = rows(ralph("run", "--dry-run").stdout)["deadlines"]
-    assert "1m30s for an iteration (adapters.demo.timeout)" in shown
+    assert "1m30s per iteration (adapters.demo.timeout)" in shown
     (shown,) = rows(ralph("run", "--dry-run", "--timeout", "0").stdout)["deadlines"]
-    assert "no limit for an iteration (--wall-timeout)" in shown
+    assert "no limit per iteration (--wall-timeout)" in shown

@@ -1,4 +1,4 @@
-"""What commands print gets out, whatever the stream says that it takes."""
+"""Commands print all characters, whatever encoding the stream claims."""
 
 from __future__ import annotations
 

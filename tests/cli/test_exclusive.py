@@ -1,4 +1,4 @@
-"""One run a directory, unless all of them say that they do not mind."""
+"""One run per directory, unless all of them allow sharing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WAIT = "echo started; while [ ! -e .git/go ]; do sleep 0.05; done; echo '<promis
 SHARED = "--exclusive=no"
 
 
-def test_two_go_on_side_by_side_and_each_is_told_by_itself(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_two_runs_side_by_side_are_listed_separately(ralph: Ralph, start: Start, repo: Path) -> None:
     first = start("echo started; sleep 600", SHARED)
     second = start(WAIT, SHARED)
     first.says("started")
@@ -36,7 +36,9 @@ def test_two_go_on_side_by_side_and_each_is_told_by_itself(ralph: Ralph, start: 
 
 
 @pytest.mark.parametrize(("holding", "coming"), [((), (SHARED,)), ((SHARED,), ()), ((), ())])
-def test_if_one_minds_the_second_is_refused(ralph: Ralph, start: Start, holding: list[str], coming: list[str]) -> None:
+def test_a_second_run_is_refused_unless_both_share(
+    ralph: Ralph, start: Start, holding: list[str], coming: list[str]
+) -> None:
     first = start("echo started; sleep 600", *holding)
     refused = ralph("run", "1", "--agent-cmd", "cat", *coming)
     assert refused.returncode == 64
@@ -45,7 +47,7 @@ def test_if_one_minds_the_second_is_refused(ralph: Ralph, start: Start, holding:
 
 
 @pytest.mark.parametrize("how", ["file", "variable"])
-def test_file_and_variable_say_it_as_well(ralph: Ralph, start: Start, repo: Path, how: str) -> None:
+def test_a_file_or_a_variable_can_allow_sharing(ralph: Ralph, start: Start, repo: Path, how: str) -> None:
     start("echo started; sleep 600", SHARED)
     env = {}
     if how == "file":
@@ -68,6 +70,6 @@ def test_the_lock_of_a_dead_process_is_released_and_reported_once(ralph: Ralph, 
     assert "died without a summary" not in ralph("run", "1", "--agent-cmd", "cat").stdout
 
 
-def test_doctor_sees_those_that_share(ralph: Ralph, start: Start) -> None:
+def test_doctor_lists_runs_that_share_the_directory(ralph: Ralph, start: Start) -> None:
     first = start("echo started; sleep 600", SHARED)
     assert first.run_id in ralph("doctor").stdout

@@ -1,4 +1,4 @@
-"""What a start does without: a module that it does not need makes every start slower."""
+"""Modules that must not be imported at the start, because each of them makes every start slower."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ UNNEEDED = {
     "ralph.transcripts.events", "ralph.ui.choose", "ralph.ui.screen",
 }  # fmt: skip
 
-#: The command itself, and what it has imported in the end, on stderr. What tests need is not installed with ralph, and
-#: msgspec imports typing_extensions where it is.
+#: Runs the command, then prints its imports on stderr. msgspec imports typing_extensions if it is installed, as it is
+#: for the tests; users of ralph may not have it.
 START = """
 import sys
 sys.modules["typing_extensions"] = None
@@ -45,7 +45,7 @@ def imported(folder: Path, *arguments: str) -> set[str]:
 
 @pytest.fixture
 def before() -> set[str]:
-    """What Python and its environment import themselves, at every start."""
+    """The modules that Python itself imports at every start."""
     done = subprocess.run(
         [sys.executable, "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
     )
@@ -54,12 +54,12 @@ def before() -> set[str]:
 
 def test_a_dry_run_by_flags_alone(tmp_path: Path, before: set[str]) -> None:
     found = imported(tmp_path, "run", "--dry-run", "-p", "Fix the tests", "--agent-cmd", "true")
-    assert "msgspec" in found  # or nothing was looked at
+    assert "msgspec" in found  # otherwise this test would prove nothing
     assert not (found - before) & UNNEEDED
 
 
 def test_a_dry_run_with_a_file(tmp_path: Path, before: set[str]) -> None:
-    """Whose commands are compared with what the user allowed."""
+    """The commands in the file are compared with the user.s approvals."""
     (tmp_path / "ralph.yml").write_text("agent: custom\nprompt_mode: stdin\ncommand: 'true'\nverify: 'true'\n")
     found = imported(tmp_path, "run", "--dry-run", "-p", "Fix the tests")
     assert "ruamel.yaml" in found

@@ -1,4 +1,4 @@
-"""`ralph init`, and the ralph.yml that says what another convention's files say."""
+"""`ralph init`, and the ralph.yml that it creates from another convention.s files."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def settings(ralph: Ralph, *flags: str) -> dict[str, Any]:
     return {name: row["value"] for name, row in json.loads(done.stdout).items()}
 
 
-def test_a_first_file_needs_no_trust_and_nothing_is_overwritten(ralph: Ralph, repo: Path) -> None:
+def test_a_new_file_needs_no_approval_and_nothing_is_overwritten(ralph: Ralph, repo: Path) -> None:
     prompt = (repo / "PROMPT.md").read_text()
     assert ralph("init").returncode == 0
     assert (repo / "PROMPT.md").read_text() == prompt
     written = (repo / "ralph.yml").read_text()
-    assert "exists already" in ralph("init").stdout
+    assert "already exists" in ralph("init").stdout
     assert (repo / "ralph.yml").read_text() == written
     assert "nothing to approve" in ralph("trust", env={"RALPH_TRUST": ""}).stdout
 
@@ -51,7 +51,7 @@ SESSION_CONTINUITY=false
 
 
 @pytest.mark.parametrize(("name", "text"), [(".ralphex/config", PROVIDER), (".ralphrc", DRIVER)])
-def test_it_says_the_same_as_the_files_that_were_there(ralph: Ralph, repo: Path, name: str, text: str) -> None:
+def test_the_new_file_has_the_settings_of_the_existing_files(ralph: Ralph, repo: Path, name: str, text: str) -> None:
     (repo / name).parent.mkdir(exist_ok=True)
     (repo / name).write_text(text)
     before = settings(ralph)
@@ -64,7 +64,7 @@ def test_it_says_the_same_as_the_files_that_were_there(ralph: Ralph, repo: Path,
     assert settings(ralph, "--config", "ralph.yml") == after
 
 
-def test_scripts_are_named(ralph: Ralph, repo: Path) -> None:
+def test_scripts_are_referred_to_by_name(ralph: Ralph, repo: Path) -> None:
     (repo / "config").write_text("AGENT=amp\nDEFAULT_MAX_ITERATIONS=9\n")
     (repo / "agents").mkdir()
     (repo / "agents" / "amp.sh").write_text("AGENT_CLI=true\n")
@@ -74,7 +74,7 @@ def test_scripts_are_named(ralph: Ralph, repo: Path) -> None:
     assert before["max_iterations"] == 9
 
 
-def test_what_was_not_trusted_is_not_trusted_in_its_new_form(ralph: Ralph, repo: Path) -> None:
+def test_a_command_that_was_not_approved_is_not_approved_in_the_new_file(ralph: Ralph, repo: Path) -> None:
     (repo / ".ralphrc").write_text("TEST_COMMAND='touch ran'\n")
     untrusted = {"RALPH_TRUST": ""}
     assert ralph("init", "--from-existing", env=untrusted).returncode == 0
@@ -83,23 +83,23 @@ def test_what_was_not_trusted_is_not_trusted_in_its_new_form(ralph: Ralph, repo:
     assert "touch ran" in done.stderr
 
 
-def test_a_ralph_yml_stays_as_it_is(ralph: Ralph, repo: Path) -> None:
+def test_an_existing_ralph_yml_is_not_changed(ralph: Ralph, repo: Path) -> None:
     (repo / ".ralphrc").write_text("MAX_CALLS_PER_HOUR=5\n")
     (repo / "ralph.yml").write_text("agent: demo\n")
     done = ralph("init", "--from-existing")
     assert done.returncode == 64
-    assert "stays as it is" in done.stderr
+    assert "was not changed" in done.stderr
     assert (repo / "ralph.yml").read_text() == "agent: demo\n"
 
 
-def test_without_such_files_it_says_what_it_looked_for(ralph: Ralph, repo: Path) -> None:
+def test_without_existing_files_the_error_lists_them(ralph: Ralph, repo: Path) -> None:
     done = ralph("init", "--from-existing")
     assert done.returncode == 64
     assert ".ralphrc" in done.stderr
     assert not (repo / "ralph.yml").exists()
 
 
-def test_mistakes_in_them_are_told_and_nothing_is_written(ralph: Ralph, repo: Path) -> None:
+def test_mistakes_in_existing_files_are_reported_and_nothing_is_written(ralph: Ralph, repo: Path) -> None:
     (repo / ".ralphex").mkdir()
     (repo / ".ralphex" / "config").write_text("max_iterations = many\n")
     done = ralph("init", "--from-existing")
@@ -108,7 +108,7 @@ def test_mistakes_in_them_are_told_and_nothing_is_written(ralph: Ralph, repo: Pa
     assert not (repo / "ralph.yml").exists()
 
 
-def test_a_home_that_cannot_be_written_is_no_reason_to_fail(ralph: Ralph, repo: Path) -> None:
+def test_init_works_with_a_home_that_cannot_be_written(ralph: Ralph, repo: Path) -> None:
     (repo / "a-file").write_text("")
     done = ralph("init", env={"XDG_CONFIG_HOME": str(repo / "a-file")})
     assert done.returncode == 0, done

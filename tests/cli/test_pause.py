@@ -27,7 +27,7 @@ GATE = "while [ ! -e .git/go ]; do sleep 0.05; done"
 
 
 def limited(seconds: float) -> str:
-    """An agent that is told in its first iteration to come back later."""
+    """An agent that is rate-limited in its first iteration."""
     event = {"type": "meta", "meta": {"kind": "rate_limit", "retry_after": seconds}}
     error = {"type": "meta", "meta": {"kind": "error", "message": "limit", "class": "rate_limited"}}
     lines = "; ".join(f"echo '@@RALPH@@ {json.dumps(e)}'" for e in (event, error))
@@ -39,39 +39,39 @@ def states(run: Going) -> list[str]:
     return [pause["state"] for pause in run.metas("pause")]
 
 
-def test_the_iteration_is_finished_then_the_run_is_held_until_it_is_told_to_go_on(
+def test_the_current_iteration_finishes_then_the_run_is_paused_until_resumed(
     ralph: Ralph, start: Start, repo: Path
 ) -> None:
     run = start(f"echo started; {GATE}; [ $RALPH_ITERATION = 2 ] && echo '{MARK}'; exit 0")
     run.says("started")
     asked = ralph("pause")
-    assert (asked.returncode, "pauses after iteration 1" in asked.stdout) == (0, True)
+    assert (asked.returncode, "will pause after iteration 1" in asked.stdout) == (0, True)
     (repo / ".git" / "go").touch()
     run.reaches("pause")
     assert run.metas("pause")[0]["go_on"] == "ralph resume"
     assert ralph("runs").stdout.split()[1] == "paused"
-    assert "paused already" in ralph("pause").stdout
+    assert "already paused" in ralph("pause").stdout
     time.sleep(0.5)
     assert len(run.metas("iteration_start")) == 1
-    assert ralph("resume").stdout == f"run {run.run_id} goes on\n"
+    assert ralph("resume").stdout == f"run {run.run_id} continues\n"
     code, out = run.ended()
     assert (code, run.outcomes, states(run)) == (0, ["ok", "ok"], ["paused", "resumed"])
     assert "paused; to resume, run `ralph resume` in another terminal" in out
     assert "paused)" in run.end["summary"]["Time"]
 
 
-def test_now_ends_the_agent_and_its_iteration_is_done_again_and_counts_for_nothing(ralph: Ralph, start: Start) -> None:
+def test_now_stops_the_agent_and_its_iteration_is_repeated_and_not_counted(ralph: Ralph, start: Start) -> None:
     script = f"echo started; [ $RALPH_ITERATION = 1 ] && exec sleep 600; echo '{MARK}'"
     run = start(script, "1", "--max-failures", "1")
     run.says("started")
     paused = ralph("pause", "--now")
-    assert (paused.returncode, paused.stdout) == (0, f"run {run.run_id} is paused; `ralph resume` lets it go on\n")
+    assert (paused.returncode, paused.stdout) == (0, f"run {run.run_id} is paused; `ralph resume` resumes it\n")
     assert run.metas("iteration_end")[0]["counted"] is False
     assert ralph("resume").returncode == 0
     assert (run.ended()[0], run.outcomes) == (0, ["interrupted", "ok"])
 
 
-def test_a_pause_is_no_run_time(start: Start, repo: Path) -> None:
+def test_a_pause_does_not_count_as_run_time(start: Start, repo: Path) -> None:
     run = start(f"echo started; {GATE}; [ $RALPH_ITERATION = 2 ] && echo '{MARK}'; exit 0", "--max-runtime", "5")
     run.says("started")
     run.requests.ask_pause(now=False)
@@ -84,7 +84,7 @@ def test_a_pause_is_no_run_time(start: Start, repo: Path) -> None:
     assert run.metas("pause")[1]["seconds"] > 5
 
 
-def test_it_takes_effect_during_a_wait_for_a_limit(ralph: Ralph, start: Start) -> None:
+def test_a_pause_takes_effect_during_a_wait_for_a_limit(ralph: Ralph, start: Start) -> None:
     run = start(limited(4), "--transcript", "rtf1")
     run.reaches("wait")
     assert ralph("pause").returncode == 0
@@ -94,11 +94,11 @@ def test_it_takes_effect_during_a_wait_for_a_limit(ralph: Ralph, start: Start) -
     run.requests.end_pause()
     assert run.ended()[0] == 0
     begun = [e["time"] for e in run.events if e["type"] == "meta" and e["meta"]["kind"] == "iteration_start"]
-    assert begun[1] >= until - 0.1  # the limit is waited for all the same
+    assert begun[1] >= until - 0.1  # ralph still waits for the limit
     assert run.outcomes == ["rate_limited", "ok"]
 
 
-def test_a_pause_may_be_longer_than_the_wait(start: Start) -> None:
+def test_a_pause_can_be_longer_than_the_wait(start: Start) -> None:
     run = start(limited(2), "--transcript", "rtf1")
     run.reaches("wait")
     run.requests.ask_pause(now=False)
@@ -109,7 +109,7 @@ def test_a_pause_may_be_longer_than_the_wait(start: Start) -> None:
     assert run.ended()[0] == 0
 
 
-def test_it_takes_effect_during_a_sleep(start: Start) -> None:
+def test_a_pause_takes_effect_during_a_sleep(start: Start) -> None:
     run = start("echo x", "2", "--sleep", "2")
     run.reaches("iteration_end")
     run.requests.ask_pause(now=False)
@@ -120,7 +120,7 @@ def test_it_takes_effect_during_a_sleep(start: Start) -> None:
     assert (run.ended()[0], run.outcomes) == (2, ["ok", "ok"])
 
 
-def test_it_takes_effect_before_the_first_iteration(start: Start, repo: Path) -> None:
+def test_a_pause_takes_effect_before_the_first_iteration(start: Start, repo: Path) -> None:
     run = start("echo x", "1", "--verify", f"touch .git/checking; {GATE}")
     assert eventually((repo / ".git" / "checking").exists)
     run.requests.ask_pause(now=False)
@@ -147,24 +147,24 @@ def test_a_paused_run_can_be_ended_at_once(ralph: Ralph, start: Start, how: str,
     assert run.end["end"] == {"int": "interrupted", "term": "terminated", "stop": "stopped"}[how]
 
 
-def test_a_pause_can_be_called_off_before_it_began(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_a_pause_can_be_canceled_before_it_begins(ralph: Ralph, start: Start, repo: Path) -> None:
     run = start(f"echo started; {GATE}", "2")
     run.says("started")
     ralph("pause")
-    assert "was not paused yet" in ralph("resume").stdout
+    assert "the pause is canceled" in ralph("resume").stdout
     (repo / ".git" / "go").touch()
     assert (run.ended()[0], states(run)) == (2, [])
 
 
-def test_what_is_not_paused_cannot_go_on(ralph: Ralph, start: Start) -> None:
+def test_a_run_that_is_not_paused_cannot_be_resumed(ralph: Ralph, start: Start) -> None:
     run = start("echo started; sleep 600")
     run.says("started")
     answer = ralph("resume")
     assert answer.returncode == 64
-    assert answer.stderr == f"ralph: run {run.run_id} is not paused: it is going on\n"
+    assert answer.stderr == f"ralph: run {run.run_id} is not paused: it is running\n"
 
 
-def test_of_several_the_paused_one_is_meant(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_resume_finds_the_paused_one_of_several_runs(ralph: Ralph, start: Start, repo: Path) -> None:
     going = start("echo started; sleep 600", "--exclusive=no")
     held = start(f"echo started; {GATE}", "2", "--exclusive=no")
     held.says("started")

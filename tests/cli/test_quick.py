@@ -1,4 +1,4 @@
-"""The usual forms of `ralph run` are read without click, and mean what they mean to click."""
+"""Common command lines of `ralph run` are read without click, and mean the same to click."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given as over
 from hypothesis import strategies as st
 
 from ralph.cli.options import given
-from ralph.cli.quick import Asked, read
+from ralph.cli.quick import RunArguments, read
 from ralph.cli.run_command import run_command
 from ralph.config.settings import OPTIONS
 
@@ -27,8 +27,8 @@ OWN = ["-c", "--config", "--dry-run", "--trust", "--resume", "-h", "--help", "--
 WORDS = ["", "7", "two words", "a=b", "-1", "-p", "yes", "--verify", "=", "ä", "a,b"]
 
 
-def by_click(arguments: list[str]) -> tuple[Asked, list[str]] | None:
-    """What click makes of it, with the order of the settings; None if it refuses, or resumes."""
+def by_click(arguments: list[str]) -> tuple[RunArguments, list[str]] | None:
+    """How click reads it, with the order of the settings; None if click reports an error, or for --resume."""
     try:
         context = run_command.make_context("run", list(arguments))
     except (click.ClickException, click.exceptions.Exit):
@@ -38,7 +38,7 @@ def by_click(arguments: list[str]) -> tuple[Asked, list[str]] | None:
     if values.pop("resume") is not None:
         return None
     flags = given(values)
-    return Asked(flags, *own), list(flags)
+    return RunArguments(flags, *own), list(flags)
 
 
 def compare(arguments: list[str]) -> None:
@@ -60,7 +60,7 @@ def compare(arguments: list[str]) -> None:
         max_size=6,
     )
 )
-def test_whatever_is_read_means_the_same_to_click(arguments: list[str]) -> None:
+def test_every_accepted_command_line_means_the_same_to_click(arguments: list[str]) -> None:
     compare(arguments)
 
 
@@ -82,8 +82,8 @@ def test_every_flag_means_the_same_to_click(flag: str, rest: list[str]) -> None:
         ["--agent-cmd", "my-agent --yes", "--dry-run", "--trust", "--no-pty", "-c", "other.yml", "3"],
     ],
 )
-def test_what_people_type_is_read(arguments: list[str]) -> None:
-    """If it were all left to click, the others would prove nothing."""
+def test_common_command_lines_are_accepted(arguments: list[str]) -> None:
+    """If everything were left to click, the other tests would prove nothing."""
     assert read(arguments) is not None
     compare(arguments)
 
@@ -92,11 +92,11 @@ def test_what_people_type_is_read(arguments: list[str]) -> None:
     "arguments",
     [["--help"], ["--resume"], ["1", "2"], ["-pFix"], ["--prompt"], ["--pty=yes"], ["--", "3"], ["--prom", "x"]],
 )
-def test_what_is_not_plain_is_left_to_click(arguments: list[str]) -> None:
+def test_other_forms_are_left_to_click(arguments: list[str]) -> None:
     assert read(arguments) is None
 
 
-def test_a_mistake_is_told_as_click_tells_it(ralph: Ralph, repo: Path) -> None:
+def test_mistakes_are_reported_by_click(ralph: Ralph, repo: Path) -> None:
     result = ralph("run", "--prmpt", "x")
     assert result.returncode == 64
     assert "No such option" in result.stderr

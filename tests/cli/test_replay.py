@@ -44,7 +44,7 @@ def test_events_and_the_verdict_as_json(ralph: Ralph, repo: Path) -> None:
     assert final.keys() >= {"why", "session_id"}
 
 
-def test_the_exit_code_counts(ralph: Ralph, repo: Path) -> None:
+def test_the_exit_code_decides_the_outcome(ralph: Ralph, repo: Path) -> None:
     (repo / "out").write_text("hello\n")
     assert (
         verdict(ralph("replay", "out", "--transcript", "plain", "--exit-code", "3", "--json").stdout)["outcome"]
@@ -58,7 +58,7 @@ def test_the_exit_code_counts(ralph: Ralph, repo: Path) -> None:
     assert verdict(ralph("replay", "out", "--transcript", "plain", "--json").stdout)["outcome"] == "empty"
 
 
-def test_the_screen_shows_it_without_json(ralph: Ralph, repo: Path) -> None:
+def test_without_json_the_screen_shows_the_events(ralph: Ralph, repo: Path) -> None:
     (repo / "out").write_text(RTF1)
     (repo / "err").write_text("a warning\n")
     text = ralph("replay", "out", "--transcript", "rtf1", "--stderr", "err").stdout
@@ -66,7 +66,7 @@ def test_the_screen_shows_it_without_json(ralph: Ralph, repo: Path) -> None:
         assert line in text.splitlines()
 
 
-def test_it_reads_stdin_and_another_marker(repo: Path) -> None:
+def test_replay_reads_stdin_and_accepts_another_marker(repo: Path) -> None:
     done = subprocess.run(
         [
             sys.executable,
@@ -100,7 +100,7 @@ def test_it_reads_stdin_and_another_marker(repo: Path) -> None:
         (["PROMPT.md", "--transcript", "plain", "--exit-code", "x"], "exit-code"),
     ],
 )
-def test_mistakes_are_answered(ralph: Ralph, arguments: list[str], part: str) -> None:
+def test_mistakes_are_explained(ralph: Ralph, arguments: list[str], part: str) -> None:
     result = ralph("replay", *arguments)
     assert result.returncode == 64
     assert part in result.stderr

@@ -1,4 +1,4 @@
-"""`ralph run` as a new user meets it: prompts, agents, directories, and mistakes that are answered."""
+"""`ralph run` as a new user meets it: prompts, agents, directories, and mistakes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ DONE = "<promise>COMPLETE</promise>"
 SYSTEM = "/usr/bin:/bin"
 
 
-def answered(result: subprocess.CompletedProcess[str], *parts: str, code: int = 64) -> None:
-    """A sentence on stderr, nothing on stdout, no traceback."""
+def explained(result: subprocess.CompletedProcess[str], *parts: str, code: int = 64) -> None:
+    """Asserts an error with these parts on stderr, nothing on stdout, and no traceback."""
     assert result.returncode == code, result
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
@@ -43,7 +43,7 @@ def recorded(folder: Path, iteration: int = 1, name: str = "stdout.raw") -> byte
 # -- the prompt
 
 
-def test_a_command_needs_no_prompt_and_that_is_said(ralph: Ralph, tmp_path: Path) -> None:
+def test_a_command_needs_no_prompt_and_a_note_says_so(ralph: Ralph, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     result = ralph("run", "--agent-cmd", rf"printf 'hello\n{DONE}\n'", cwd=empty)
@@ -53,7 +53,7 @@ def test_a_command_needs_no_prompt_and_that_is_said(ralph: Ralph, tmp_path: Path
 
 
 @pytest.mark.parametrize("how", ["environment", "file"])
-def test_it_may_also_come_from_environment_or_file(ralph: Ralph, tmp_path: Path, how: str) -> None:
+def test_such_a_command_can_also_come_from_the_environment_or_a_file(ralph: Ralph, tmp_path: Path, how: str) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     if how == "file":
@@ -64,36 +64,36 @@ def test_it_may_also_come_from_environment_or_file(ralph: Ralph, tmp_path: Path,
 
 
 @pytest.mark.parametrize("config", ["agent: demo\n", "cli:\n  backend: custom\n  command: cat\n"])
-def test_a_named_or_custom_agent_needs_one(ralph: Ralph, tmp_path: Path, config: str) -> None:
+def test_a_named_or_custom_agent_needs_a_prompt(ralph: Ralph, tmp_path: Path, config: str) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     (empty / "ralph.yml").write_text(config)
-    answered(ralph("run", cwd=empty), "there is no prompt", "PROMPT.md", "-p", "-P", "ralph init")
+    explained(ralph("run", cwd=empty), "there is no prompt", "PROMPT.md", "-p", "-P", "ralph init")
     assert not (empty / ".ralph").exists()
 
 
-def test_an_empty_prompt_is_a_mistake(ralph: Ralph, repo: Path) -> None:
-    answered(ralph("run", "-p", " \n", "--agent-cmd", "cat"), "--prompt", "is empty")
+def test_an_empty_prompt_is_an_error(ralph: Ralph, repo: Path) -> None:
+    explained(ralph("run", "-p", " \n", "--agent-cmd", "cat"), "--prompt", "is empty")
     (repo / "PROMPT.md").write_text("\n\n")
-    answered(ralph("run", "--agent-cmd", "cat"), "PROMPT.md", "is empty")
+    explained(ralph("run", "--agent-cmd", "cat"), "PROMPT.md", "is empty")
 
 
-def test_a_prompt_file_that_is_none_is_a_mistake(ralph: Ralph, repo: Path) -> None:
+def test_a_prompt_file_that_is_missing_or_not_text_is_an_error(ralph: Ralph, repo: Path) -> None:
     (repo / "folder").mkdir()
     (repo / "binary").write_bytes(b"\x7fELF\0\0\0")
-    answered(ralph("run", "-P", "nope.md", "--agent-cmd", "cat"), "nope.md", "does not exist")
-    answered(ralph("run", "-P", "folder", "--agent-cmd", "cat"), "folder", "directory")
-    answered(ralph("run", "-P", "binary", "--agent-cmd", "cat"), "binary", "not text")
+    explained(ralph("run", "-P", "nope.md", "--agent-cmd", "cat"), "nope.md", "does not exist")
+    explained(ralph("run", "-P", "folder", "--agent-cmd", "cat"), "folder", "directory")
+    explained(ralph("run", "-P", "binary", "--agent-cmd", "cat"), "binary", "not text")
     assert not (repo / ".ralph").exists()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_an_unreadable_prompt_is_a_mistake(ralph: Ralph, repo: Path) -> None:
+def test_an_unreadable_prompt_is_an_error(ralph: Ralph, repo: Path) -> None:
     (repo / "PROMPT.md").chmod(0)
-    answered(ralph("run", "--agent-cmd", "cat"), "PROMPT.md", "Permission denied")
+    explained(ralph("run", "--agent-cmd", "cat"), "PROMPT.md", "Permission denied")
 
 
-def test_300_kb_come_through_stdin_whole(ralph: Ralph, repo: Path) -> None:
+def test_300_kb_reach_the_agent_on_stdin(ralph: Ralph, repo: Path) -> None:
     prompt = ("é" * 99 + "\n") * 1550
     (repo / "PROMPT.md").write_text(prompt)
     ralph("run", "1", "--agent-cmd", "cat", "--ui", "quiet")
@@ -102,16 +102,16 @@ def test_300_kb_come_through_stdin_whole(ralph: Ralph, repo: Path) -> None:
     assert recorded(repo, name="prompt.md") == prompt.encode()
 
 
-def test_a_prompt_too_big_for_an_argument_is_a_mistake_before_the_start(ralph: Ralph, repo: Path) -> None:
+def test_a_prompt_too_big_for_an_argument_is_an_error_before_the_start(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text("cli:\n  backend: custom\n  command: echo\n")
     (repo / "PROMPT.md").write_text("x" * 131_072)
-    answered(ralph("run", "1"), "131,072 bytes", "prompt_mode: stdin")
+    explained(ralph("run", "1"), "131,072 bytes", "prompt_mode: stdin")
     assert not (repo / ".ralph").exists()
     (repo / "PROMPT.md").write_text("x" * 131_071)
     assert ralph("run", "1", "--ui", "quiet").returncode == 2
 
 
-def test_bytes_that_are_no_utf8_reach_the_agent_as_they_are(ralph: Ralph, repo: Path) -> None:
+def test_bytes_that_are_not_utf8_reach_the_agent_unchanged(ralph: Ralph, repo: Path) -> None:
     (repo / "PROMPT.md").write_bytes(b"caf\xe9\n")
     ralph("run", "1", "--agent-cmd", "cat", "--ui", "quiet")
     assert recorded(repo) == b"caf\xe9\n"
@@ -120,8 +120,8 @@ def test_bytes_that_are_no_utf8_reach_the_agent_as_they_are(ralph: Ralph, repo: 
     assert recorded(repo) == b"caf\xe9\n"
 
 
-def test_a_prompt_that_begins_with_a_dash_is_no_flag(ralph: Ralph, repo: Path) -> None:
-    """A list in Markdown begins so; a real parser must take it as the prompt."""
+def test_a_prompt_that_begins_with_a_dash_is_not_read_as_a_flag(ralph: Ralph, repo: Path) -> None:
+    """A Markdown list begins like that; a real parser must read it as the prompt."""
     parser = (
         "import argparse; p = argparse.ArgumentParser(); p.add_argument('prompt'); print(p.parse_args().prompt.strip())"
     )
@@ -137,7 +137,7 @@ def test_the_prompt_is_read_again_each_iteration(ralph: Ralph, repo: Path) -> No
     assert [recorded(repo, n).count(b"more") for n in (1, 2, 3)] == [0, 1, 2]
 
 
-def test_a_prompt_that_cannot_be_read_any_more_ends_the_run_with_a_reason(ralph: Ralph) -> None:
+def test_a_prompt_that_becomes_unreadable_ends_the_run_with_a_reason(ralph: Ralph) -> None:
     result = ralph("run", "3", "--agent-cmd", "rm -f PROMPT.md; mkdir PROMPT.md; echo hi", "-P", "PROMPT.md")
     assert result.returncode == 1, result
     assert "Failed (exit code 1)" in result.stdout
@@ -145,7 +145,7 @@ def test_a_prompt_that_cannot_be_read_any_more_ends_the_run_with_a_reason(ralph:
     assert "failed" in ralph("runs").stdout
 
 
-def test_a_directory_that_vanishes_ends_the_run_with_a_reason(ralph: Ralph, repo: Path) -> None:
+def test_a_working_directory_that_is_deleted_ends_the_run_with_a_reason(ralph: Ralph, repo: Path) -> None:
     (repo / "work").mkdir()
     result = ralph("run", "3", "-p", "x", "--cwd", "work", "--agent-cmd", "rm -rf ../work; echo hi")
     assert result.returncode == 1, result
@@ -153,7 +153,7 @@ def test_a_directory_that_vanishes_ends_the_run_with_a_reason(ralph: Ralph, repo
     assert "Traceback" not in result.stderr
 
 
-def test_how_to_go_on_works_from_where_the_user_is(ralph: Ralph, repo: Path) -> None:
+def test_the_next_step_works_from_the_users_directory(ralph: Ralph, repo: Path) -> None:
     (repo / "some where").mkdir()
     result = ralph("run", "1", "-p", "x", "--cwd", "some where", "--agent-cmd", "echo hi")
     (journal,) = [line.split(maxsplit=1)[1] for line in result.stdout.splitlines() if line.startswith("Journal")]
@@ -171,10 +171,10 @@ def test_a_pipe_is_a_prompt_for_all_iterations(repo: Path) -> None:
     assert recorded(repo, 2) == b"from a pipe\n"
 
 
-# -- where things are
+# -- directories
 
 
-def test_the_agent_works_where_ralph_was_called_though_the_file_lies_above(ralph: Ralph, repo: Path) -> None:
+def test_the_agent_works_in_the_current_directory_even_if_ralph_yml_is_above(ralph: Ralph, repo: Path) -> None:
     deep = repo / "src" / "deep"
     deep.mkdir(parents=True)
     (repo / "ralph.yml").write_text(f"agent_cmd: pwd; echo '{DONE}'\nprompt_file: PROMPT.md\n")
@@ -185,7 +185,7 @@ def test_the_agent_works_where_ralph_was_called_though_the_file_lies_above(ralph
 
 
 @pytest.mark.parametrize("how", ["flag", "variable", "file"])
-def test_another_directory_can_be_named(ralph: Ralph, repo: Path, how: str) -> None:
+def test_another_directory_can_be_set(ralph: Ralph, repo: Path, how: str) -> None:
     (repo / "sub").mkdir()
     if how == "file":
         (repo / "ralph.yml").write_text("cwd: sub\n")
@@ -196,19 +196,19 @@ def test_another_directory_can_be_named(ralph: Ralph, repo: Path, how: str) -> N
     assert recorded(repo / "sub").decode().splitlines()[0] == str(repo / "sub")
 
 
-def test_a_directory_that_is_none_is_a_mistake(ralph: Ralph, repo: Path) -> None:
-    answered(ralph("run", "--cwd", "nowhere", "--agent-cmd", "cat"), "working directory", "nowhere")
+def test_a_missing_directory_is_an_error(ralph: Ralph, repo: Path) -> None:
+    explained(ralph("run", "--cwd", "nowhere", "--agent-cmd", "cat"), "working directory", "nowhere")
     (repo / "ralph.yml").write_text("cwd: gone\n")
-    answered(ralph("run", "--agent-cmd", "cat"), "working directory", "gone")
+    explained(ralph("run", "--agent-cmd", "cat"), "working directory", "gone")
 
 
-def test_a_directory_that_has_vanished_is_a_mistake(repo: Path) -> None:
+def test_a_current_directory_that_was_deleted_is_an_error(repo: Path) -> None:
     command = f"mkdir gone && cd gone && rmdir ../gone && {shlex.quote(sys.executable)} -m ralph run --agent-cmd cat"
     done = subprocess.run(["bash", "-c", command], cwd=repo, capture_output=True, text=True, timeout=30, check=False)
-    answered(done, "the working directory is gone")
+    explained(done, "the working directory is gone")
 
 
-def test_a_program_beside_the_file_is_found_from_anywhere(ralph: Ralph, repo: Path) -> None:
+def test_a_program_next_to_the_file_is_found_from_anywhere(ralph: Ralph, repo: Path) -> None:
     program(repo / "tool", f"cat; echo; echo '{DONE}'")
     (repo / "ralph.yml").write_text("cli:\n  backend: custom\n  command: ./tool\n  prompt_mode: stdin\n")
     (repo / "sub").mkdir()
@@ -219,13 +219,13 @@ def test_a_program_beside_the_file_is_found_from_anywhere(ralph: Ralph, repo: Pa
 # -- the agent
 
 
-def test_no_agent_at_all_lists_what_was_looked_for_and_how_to_get_each(ralph: Ralph, tmp_path: Path) -> None:
+def test_without_any_agent_the_error_lists_all_and_how_to_get_them(ralph: Ralph, tmp_path: Path) -> None:
     from ralph.agents import registry
 
     bare = tmp_path / "bin"
     bare.mkdir()
     result = ralph("run", env={"PATH": str(bare)})
-    answered(result, "no agent was found", "--agent-cmd", "ralph demo")
+    explained(result, "no agent was found", "--agent-cmd", "ralph demo")
     for spec in registry.all_specs():
         if spec.detect is not None:
             assert any(
@@ -235,26 +235,26 @@ def test_no_agent_at_all_lists_what_was_looked_for_and_how_to_get_each(ralph: Ra
             )
 
 
-def test_no_prompt_and_no_agent_are_told_together(ralph: Ralph, repo: Path) -> None:
+def test_no_prompt_and_no_agent_are_reported_together(ralph: Ralph, repo: Path) -> None:
     (repo / "PROMPT.md").unlink()
-    answered(ralph("run", env={"PATH": str(repo)}), "there is no prompt", "no agent was found")
+    explained(ralph("run", env={"PATH": str(repo)}), "there is no prompt", "no agent was found")
 
 
-def test_an_unknown_agent_is_answered_with_the_nearest(ralph: Ralph) -> None:
-    answered(ralph("run", "--agent", "clade"), "'clade'", "'claude'", "codex", "custom")
-    answered(ralph("run", env={"RALPH_AGENT": "gemni"}), "'gemini'")
+def test_an_unknown_agent_is_an_error_with_the_nearest_name(ralph: Ralph) -> None:
+    explained(ralph("run", "--agent", "clade"), "'clade'", "'claude'", "codex", "custom")
+    explained(ralph("run", env={"RALPH_AGENT": "gemni"}), "'gemini'")
 
 
-def test_an_agent_that_is_not_there_is_answered_with_how_to_get_it(ralph: Ralph, repo: Path) -> None:
-    answered(
+def test_a_missing_agent_is_an_error_with_how_to_get_it(ralph: Ralph, repo: Path) -> None:
+    explained(
         ralph("run", "--agent", "gemini", env={"PATH": str(repo)}),
         "gemini",
-        "not found",
+        "not in PATH",
         "npm install -g @google/gemini-cli",
     )
 
 
-def test_the_first_enabled_agent_in_path_is_taken(ralph: Ralph, repo: Path) -> None:
+def test_the_first_enabled_agent_in_path_is_used(ralph: Ralph, repo: Path) -> None:
     tools = repo / "tools"
     tools.mkdir()
     for name in ("claude", "codex"):
@@ -272,13 +272,13 @@ def test_the_first_enabled_agent_in_path_is_taken(ralph: Ralph, repo: Path) -> N
     assert f"argv          {tools}/codex" in ralph("run", "--dry-run", env=env).stdout
 
 
-def test_a_custom_agent_without_a_command_is_a_mistake(ralph: Ralph, repo: Path) -> None:
+def test_a_custom_agent_without_a_command_is_an_error(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text("cli:\n  backend: custom\n")
-    answered(ralph("run"), "custom", "command", "ralph.yml:2")
+    explained(ralph("run"), "custom", "command", "ralph.yml:2")
     (repo / "ralph.yml").write_text("cli:\n  backend: custom\n  command: ./nope\n")
-    answered(ralph("run"), "./nope", "ralph.yml:3", "not found")
+    explained(ralph("run"), "./nope", "ralph.yml:3", "not found")
     (repo / "nope").write_text("text")
-    answered(ralph("run"), "./nope", "not executable")
+    explained(ralph("run"), "./nope", "not executable")
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_a_custom_agent_gets_its_arguments_and_the_prompt(ralph: Ralph, repo: Pa
     assert [line for line in lines if line.startswith("stdin:")] == (["stdin:test"] if "stdin" in more else [])
 
 
-def test_another_binary_can_be_named_for_a_known_agent(ralph: Ralph, repo: Path) -> None:
+def test_a_known_agent_can_use_another_binary(ralph: Ralph, repo: Path) -> None:
     program(repo / "my-claude", "[ $1 = --version ] && echo 2.0.1 && exit; cat > /dev/null")
     (repo / "ralph.yml").write_text("cli:\n  backend: claude\n  command: ./my-claude\n")
     result = ralph("run", "--dry-run")
@@ -317,19 +317,19 @@ def test_the_timeout_of_one_agent_ends_its_iteration(ralph: Ralph, repo: Path) -
     assert "timeout_wall" in result.stdout, result
 
 
-def test_a_model_that_cannot_be_passed_on_is_told(ralph: Ralph) -> None:
-    answered(ralph("run", "--agent-cmd", "cat", "--model", "x"), "--model")
+def test_a_model_that_cannot_be_passed_on_is_reported(ralph: Ralph) -> None:
+    explained(ralph("run", "--agent-cmd", "cat", "--model", "x"), "--model")
     result = ralph("run", "1", "--agent-cmd", "cat", env={"RALPH_MODEL": "x"})
     assert "model 'x' (RALPH_MODEL) is not used" in result.stdout
 
 
-def test_an_empty_command_is_a_mistake(ralph: Ralph) -> None:
-    answered(ralph("run", "--agent-cmd", " "), "--agent-cmd is empty")
+def test_an_empty_command_is_an_error(ralph: Ralph) -> None:
+    explained(ralph("run", "--agent-cmd", " "), "--agent-cmd is empty")
 
 
-def test_an_unknown_transcript_is_answered_with_the_nearest(ralph: Ralph) -> None:
-    answered(ralph("run", "--agent-cmd", "cat", "--transcript", "rtf"), "'rtf'", "rtf1", "plain")
-    answered(ralph("run", "--agent-cmd", "cat", env={"RALPH_TRANSCRIPT": "plane"}), "'plain'")
+def test_an_unknown_transcript_is_an_error_with_the_nearest_name(ralph: Ralph) -> None:
+    explained(ralph("run", "--agent-cmd", "cat", "--transcript", "rtf"), "'rtf'", "rtf1", "plain")
+    explained(ralph("run", "--agent-cmd", "cat", env={"RALPH_TRANSCRIPT": "plane"}), "'plain'")
 
 
 # -- numbers and flags
@@ -338,29 +338,29 @@ def test_an_unknown_transcript_is_answered_with_the_nearest(ralph: Ralph) -> Non
 @pytest.mark.parametrize(
     "arguments", [["--", "-3"], ["--max-cost=-1"], ["--max-tokens=-1"], ["--max-failures=-1"], ["--idle-timeout=-1"]]
 )
-def test_negative_limits_are_mistakes(ralph: Ralph, arguments: list[str]) -> None:
-    answered(ralph("run", "--agent-cmd", "cat", *arguments), "expected", "0 or more")
+def test_negative_limits_are_errors(ralph: Ralph, arguments: list[str]) -> None:
+    explained(ralph("run", "--agent-cmd", "cat", *arguments), "expected", "0 or more")
 
 
-def test_all_wrong_flags_are_told_at_once(ralph: Ralph) -> None:
+def test_all_wrong_flags_are_reported_at_once(ralph: Ralph) -> None:
     result = ralph("run", "--max-cost", "abc", "--max-tokens", "x", "--idle-timeout", "soon", "--ui", "fancy", "three")
-    answered(result, "--max-cost:", "--max-tokens:", "--idle-timeout:", "--ui:", "MAX_ITERATIONS:")
+    explained(result, "--max-cost:", "--max-tokens:", "--idle-timeout:", "--ui:", "MAX_ITERATIONS:")
 
 
-def test_an_unknown_flag_or_command_is_a_mistake(ralph: Ralph) -> None:
-    answered(ralph("run", "--agnt", "x"), "--agnt")
-    answered(ralph("rum"), "'rum'", "'run'")
+def test_an_unknown_flag_or_command_is_an_error(ralph: Ralph) -> None:
+    explained(ralph("run", "--agnt", "x"), "--agnt")
+    explained(ralph("rum"), "'rum'", "'run'")
 
 
-def test_a_switch_of_the_file_can_be_switched_off(ralph: Ralph, repo: Path) -> None:
+def test_a_flag_can_switch_off_what_the_file_switches_on(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text("interactive: true\npty: true\n")
-    answered(ralph("run", "--agent-cmd", "cat"), "--interactive needs a terminal")
+    explained(ralph("run", "--agent-cmd", "cat"), "--interactive needs a terminal")
     assert not (repo / ".ralph").exists()
     result = ralph("run", "1", "--agent-cmd", "cat", "--no-interactive", "--no-pty")
     assert result.returncode == 2
 
 
-def test_a_run_already_going_is_answered(ralph: Ralph, repo: Path) -> None:
+def test_a_second_run_in_the_same_directory_is_an_error(ralph: Ralph, repo: Path) -> None:
     inner = f"{shlex.quote(sys.executable)} -m ralph run 1 --agent-cmd cat; echo code=$?"
     result = ralph("run", "1", "--agent-cmd", inner)
     assert "already active" in result.stdout

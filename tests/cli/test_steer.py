@@ -1,4 +1,4 @@
-"""`ralph steer` with real runs: notes in front of the next prompt."""
+"""`ralph steer` with real runs: notes before the next prompt."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ def in_front(prompt: str) -> str:
     return prompt.removesuffix("\nDo the work.\n")
 
 
-def test_notes_stand_in_front_of_the_next_prompt_in_their_order_and_once(
-    ralph: Ralph, start: Start, repo: Path
-) -> None:
+def test_notes_are_put_before_the_next_prompt_in_order_and_once(ralph: Ralph, start: Start, repo: Path) -> None:
     run = start(STEPS, "3")
     run.says("at-1")
     noted = ralph("steer", "first", "things", "first")
@@ -63,7 +61,7 @@ def test_notes_stand_in_front_of_the_next_prompt_in_their_order_and_once(
     ]
 
 
-def test_an_iteration_that_fails_does_not_consume_them(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_a_failed_iteration_does_not_consume_notes(ralph: Ralph, start: Start, repo: Path) -> None:
     run = start(f"{STEPS}; [ $RALPH_ITERATION = 2 ] && exit 1; exit 0", "4")
     run.says("at-1")
     ralph("steer", "hold on to this")
@@ -78,7 +76,7 @@ def test_an_iteration_that_fails_does_not_consume_them(ralph: Ralph, start: Star
     assert run.prompt(4) == "Do the work.\n"
 
 
-def test_a_note_that_came_too_late_for_the_last_iteration_is_no_completion(
+def test_a_note_that_arrives_during_the_last_iteration_prevents_completion(
     ralph: Ralph, start: Start, repo: Path
 ) -> None:
     run = start(f"{STEPS}; echo '{MARK}'")
@@ -90,7 +88,7 @@ def test_a_note_that_came_too_late_for_the_last_iteration_is_no_completion(
     assert "a new note has arrived" in run.metas("iteration_end")[0]["next"]
 
 
-def test_one_that_nobody_has_read_is_told_at_the_end(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_an_unread_note_is_reported_at_the_end(ralph: Ralph, start: Start, repo: Path) -> None:
     run = start(STEPS, "1")
     run.says("at-1")
     ralph("steer", "too late")
@@ -100,7 +98,9 @@ def test_one_that_nobody_has_read_is_told_at_the_end(ralph: Ralph, start: Start,
     assert "no successful iteration has read this note: too late" in out
 
 
-def test_they_outlive_a_killed_ralph_and_are_read_when_the_run_goes_on(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_notes_survive_a_killed_ralph_and_are_used_when_the_run_is_resumed(
+    ralph: Ralph, start: Start, repo: Path
+) -> None:
     run = start(STEPS, "2")
     run.says("at-1")
     ralph("steer", "do not forget")
@@ -113,7 +113,7 @@ def test_they_outlive_a_killed_ralph_and_are_read_when_the_run_goes_on(ralph: Ra
     assert run.prompt(3) == "Do the work.\n"
 
 
-def test_stdin_is_taken_whole(repo: Path, start: Start) -> None:
+def test_a_note_can_be_read_from_stdin(repo: Path, start: Start) -> None:
     run = start(STEPS, "2")
     run.says("at-1")
     text = "a list:\n- één\n- zwei\n"
@@ -124,7 +124,7 @@ def test_stdin_is_taken_whole(repo: Path, start: Start) -> None:
     assert in_front(run.prompt(2)) == f"<user-notes>\n{text}</user-notes>\n"
 
 
-def test_an_empty_note_is_a_mistake(ralph: Ralph, start: Start) -> None:
+def test_an_empty_note_is_an_error(ralph: Ralph, start: Start) -> None:
     run = start(STEPS)
     run.says("at-1")
     for words in ([], [" \n "], ["-"]):
@@ -134,7 +134,7 @@ def test_an_empty_note_is_a_mistake(ralph: Ralph, start: Start) -> None:
     assert run.metas("steer") == []
 
 
-def test_what_waits_can_be_dropped(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_pending_notes_can_be_dropped(ralph: Ralph, start: Start, repo: Path) -> None:
     run = start(STEPS, "2")
     run.says("at-1")
     ralph("steer", "forget it")
@@ -167,7 +167,7 @@ def test_a_note_during_a_pause_is_for_the_prompt_after_it(ralph: Ralph, start: S
     run.requests.ask_pause(now=False)
     go(repo, 1, 2)
     run.reaches("pause")
-    assert "when it goes on" in ralph("steer", "after the break").stdout
+    assert "when it is resumed" in ralph("steer", "after the break").stdout
     run.requests.end_pause()
     assert run.ended()[0] == 2
     assert "after the break" in run.prompt(2)

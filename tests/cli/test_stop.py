@@ -1,4 +1,4 @@
-"""`ralph stop`, and signals where they had no effect: real runs, ended from another process."""
+"""`ralph stop` and signals: real runs, ended from another process."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     Start = Callable[..., Going]
 
 MARK = "<promise>COMPLETE</promise>"
-#: goes on when the file is there
+#: waits until the file exists
 GATE = "while [ ! -e .git/go ]; do sleep 0.05; done"
-#: says that it heard the signal, and stays
+#: reports the signal and keeps running
 STUBBORN = "trap 'echo heard' TERM; echo $$ > .git/pid; echo started; while :; do sleep 0.05; done"
 
 
-def test_the_iteration_is_finished_then_the_run_ends(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_the_current_iteration_finishes_then_the_run_ends(ralph: Ralph, start: Start, repo: Path) -> None:
     run = start(f"echo started; {GATE}; echo finished")
     run.says("started")
     asked = ralph("stop", "--no-wait")
-    assert (asked.returncode, asked.stdout) == (0, f"run {run.run_id} was asked to end after iteration 1\n")
+    assert (asked.returncode, asked.stdout) == (0, f"run {run.run_id} will stop after iteration 1\n")
     run.reaches("notice")
     (repo / ".git" / "go").touch()
     code, out = run.ended()
@@ -42,7 +42,7 @@ def test_the_iteration_is_finished_then_the_run_ends(ralph: Ralph, start: Start,
     assert "Stopped (exit code 130)" in out
 
 
-def test_it_waits_until_the_run_has_ended_and_says_so(ralph: Ralph, start: Start) -> None:
+def test_stop_waits_until_the_run_has_ended_and_reports_it(ralph: Ralph, start: Start) -> None:
     run = start("echo started; sleep 2")
     run.says("started")
     done = ralph("stop")
@@ -51,17 +51,17 @@ def test_it_waits_until_the_run_has_ended_and_says_so(ralph: Ralph, start: Start
     assert run.end["end"] == "stopped"
 
 
-def test_when_the_wait_is_over_the_request_stands(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_the_request_remains_when_the_wait_is_over(ralph: Ralph, start: Start, repo: Path) -> None:
     run = start(f"echo started; {GATE}")
     run.says("started")
     done = ralph("stop", "--wait", "0.2")
     assert done.returncode == 1
-    assert "has not ended" in done.stderr
+    assert "has not stopped" in done.stderr
     (repo / ".git" / "go").touch()
     assert run.ended()[0] == 130
 
 
-def test_who_is_done_in_this_iteration_is_complete(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_a_run_that_finishes_in_this_iteration_is_complete(ralph: Ralph, start: Start, repo: Path) -> None:
     run = start(f"echo started; {GATE}; echo '{MARK}'")
     run.says("started")
     ralph("stop", "--no-wait")
@@ -69,7 +69,7 @@ def test_who_is_done_in_this_iteration_is_complete(ralph: Ralph, start: Start, r
     assert (run.ended()[0], run.end["end"]) == (0, "complete")
 
 
-def test_now_ends_the_agent_with_its_grace(ralph: Ralph, start: Start) -> None:
+def test_now_ends_the_agent_with_its_grace_period(ralph: Ralph, start: Start) -> None:
     run = start("trap 'echo goodbye; exit 0' TERM; echo started; while :; do sleep 0.05; done", "--grace", "60")
     run.says("started")
     began = time.monotonic()
@@ -80,7 +80,7 @@ def test_now_ends_the_agent_with_its_grace(ralph: Ralph, start: Start) -> None:
     assert run.outcomes == ["interrupted"]
 
 
-def test_asked_for_twice_it_is_at_once(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_stop_now_given_twice_kills_the_agent(ralph: Ralph, start: Start, repo: Path) -> None:
     run = start(STUBBORN, "--grace", "300")
     run.says("started")
     agent = read_pid(repo / ".git" / "pid")
@@ -102,22 +102,22 @@ def test_now_after_a_first_request_does_not_wait_for_the_iteration(ralph: Ralph,
     assert (run.ended()[0], run.outcomes) == (130, ["interrupted"])
 
 
-def test_between_iterations_there_is_nothing_to_finish(ralph: Ralph, start: Start) -> None:
+def test_between_iterations_a_stop_takes_effect_at_once(ralph: Ralph, start: Start) -> None:
     run = start("echo x", "--sleep", "600")
     run.reaches("iteration_end")
     assert ralph("stop").returncode == 0
     assert (run.ended()[0], run.outcomes) == (130, ["ok"])
 
 
-def test_checks_before_the_run_are_ended_as_well(ralph: Ralph, start: Start, repo: Path) -> None:
+def test_a_stop_also_ends_checks_before_the_run(ralph: Ralph, start: Start, repo: Path) -> None:
     run = start("echo x", "--verify", "touch .git/checking; sleep 600")
     assert eventually((repo / ".git" / "checking").exists)
     assert ralph("stop").returncode == 0
     assert (run.ended()[0], run.outcomes) == (130, [])
 
 
-def test_it_acts_at_once_and_not_at_the_next_tick(ralph: Ralph, start: Start) -> None:
-    """The plain screen ticks once a second; a bell wakes it up."""
+def test_a_stop_takes_effect_before_the_next_tick(ralph: Ralph, start: Start) -> None:
+    """The plain screen ticks once a second; the bell wakes it up."""
     run = start("echo started; exec sleep 600")
     run.says("started")
     (run.root / "control" / "stop").write_text("now")
@@ -128,7 +128,7 @@ def test_it_acts_at_once_and_not_at_the_next_tick(ralph: Ralph, start: Start) ->
     assert time.monotonic() - began < 0.9
 
 
-def test_without_a_bell_it_is_heard_all_the_same(ralph: Ralph, start: Start) -> None:
+def test_a_stop_works_without_the_bell(ralph: Ralph, start: Start) -> None:
     run = start("echo started; sleep 600")
     run.says("started")
     (run.root / "control" / "bell").unlink()
@@ -136,7 +136,7 @@ def test_without_a_bell_it_is_heard_all_the_same(ralph: Ralph, start: Start) -> 
     assert run.ended()[0] == 130
 
 
-def test_what_others_could_read_or_write_is_nobodys_but_the_users(ralph: Ralph, start: Start) -> None:
+def test_control_files_are_private(ralph: Ralph, start: Start) -> None:
     run = start("echo started; sleep 600")
     run.says("started")
     control = run.root / "control"
@@ -148,14 +148,14 @@ def test_what_others_could_read_or_write_is_nobodys_but_the_users(ralph: Ralph, 
     assert control.stat().st_mode & 0o777 == 0o700
 
 
-def test_where_nothing_ever_ran_that_is_said(ralph: Ralph) -> None:
+def test_stop_in_a_directory_without_runs_is_an_error(ralph: Ralph) -> None:
     nothing = ralph("stop")
     assert nothing.returncode == 64
     assert "no runs" in nothing.stderr
 
 
 @pytest.mark.parametrize("command", [["stop"], ["pause"], ["resume"], ["steer", "words"]])
-def test_a_run_that_has_ended_is_a_mistake(ralph: Ralph, start: Start, command: list[str]) -> None:
+def test_a_run_that_has_ended_cannot_be_controlled(ralph: Ralph, start: Start, command: list[str]) -> None:
     run = start(f"echo '{MARK}'")
     run.ended()
     verb, *words = command
@@ -165,14 +165,14 @@ def test_a_run_that_has_ended_is_a_mistake(ralph: Ralph, start: Start, command: 
         assert f"run {run.run_id} has ended (complete: " in ended.stderr
 
 
-def test_one_that_was_stopped_is_told_with_how_to_go_on(ralph: Ralph, start: Start) -> None:
+def test_the_error_for_a_stopped_run_shows_how_to_resume_it(ralph: Ralph, start: Start) -> None:
     run = start("echo x", "--sleep", "600")
     run.reaches("iteration_end")
     ralph("stop")
     assert f"`ralph run --resume {run.run_id}`" in ralph("resume").stderr
 
 
-def test_an_unknown_run_is_a_mistake(ralph: Ralph, start: Start) -> None:
+def test_an_unknown_run_is_an_error(ralph: Ralph, start: Start) -> None:
     start(f"echo '{MARK}'").ended()
     unknown = ralph("stop", "20010101")
     assert unknown.returncode == 64
@@ -180,7 +180,7 @@ def test_an_unknown_run_is_a_mistake(ralph: Ralph, start: Start) -> None:
 
 
 @pytest.mark.parametrize("command", ["stop", "resume"])
-def test_a_run_that_died_is_told_with_how_to_go_on(ralph: Ralph, start: Start, command: str) -> None:
+def test_the_error_for_a_run_that_died_shows_how_to_resume_it(ralph: Ralph, start: Start, command: str) -> None:
     run = start("echo started; sleep 600")
     run.says("started")
     run.kill()
@@ -190,7 +190,7 @@ def test_a_run_that_died_is_told_with_how_to_go_on(ralph: Ralph, start: Start, c
         assert f"died; you can resume it with `ralph run --resume {run.run_id}`" in answer.stderr
 
 
-def test_of_several_one_must_be_named(ralph: Ralph, start: Start) -> None:
+def test_with_several_runs_one_must_be_named(ralph: Ralph, start: Start) -> None:
     first, second = (start("echo started; sleep 600", "--exclusive=no") for _ in range(2))
     for run in (first, second):
         run.says("started")
@@ -205,8 +205,8 @@ def test_of_several_one_must_be_named(ralph: Ralph, start: Start) -> None:
     assert second.ended()[0] == 130
 
 
-def test_the_agents_environment_names_no_run_to_stop(start: Start, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """An agent that tries out `ralph stop` somewhere else must not hit its own loop by a variable."""
+def test_the_agents_environment_does_not_name_its_run(start: Start, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """An agent that tries `ralph stop` somewhere else must not stop its own loop."""
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     run = start(f"cd {elsewhere} && {sys.executable} -m ralph stop; echo code=$?", "1")
     assert run.ended()[0] == 2
@@ -215,13 +215,15 @@ def test_the_agents_environment_names_no_run_to_stop(start: Start, tmp_path_fact
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_while_the_prompt_is_away_is_no_failure(start: Start, repo: Path, number: int, code: int) -> None:
+def test_a_signal_while_the_prompt_is_missing_is_not_a_failure(
+    start: Start, repo: Path, number: int, code: int
+) -> None:
     run = start("echo x", "--sleep", "0.5")
     run.reaches("iteration_end")
     (repo / "PROMPT.md").rename(repo / "gone.md")
     before = len(run.metas("iteration_end"))
     assert eventually(lambda: len(run.metas("iteration_end")) == len(run.metas("iteration_start")))
-    time.sleep(0.7)  # now it is waiting for the prompt to come back
+    time.sleep(0.7)  # now it waits for the prompt to reappear
     os.kill(run.process.pid, number)
     assert run.ended()[0] == code
     assert run.end["iterations"] == len(run.outcomes) >= before

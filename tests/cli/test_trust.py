@@ -1,4 +1,4 @@
-"""A repository's own code runs only after its owner said so; what the user typed is the user's word."""
+"""A repository.s own code runs only after the user approved it; what the user typed needs no approval."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AGENT = f"agent_cmd: touch ran; echo '{DONE}'\n"
 
 
 @pytest.fixture(autouse=True)
-def nobody_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_approved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RALPH_TRUST")
 
 
@@ -46,20 +46,18 @@ def script(path: Path, body: str) -> Path:
     return path
 
 
-def test_a_command_in_ralph_yml_is_refused_until_it_is_trusted_and_again_when_it_changes(
-    ralph: Ralph, repo: Path
-) -> None:
+def test_a_command_in_ralph_yml_needs_approval_and_again_when_it_changes(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text(AGENT)
     refused(ralph("run"), repo, "agent_cmd", "touch ran", "ralph.yml:1")
     done = ralph("trust")
     assert done.returncode == 0, done
     assert "touch ran" in done.stdout
     again = ralph("trust").stdout
-    assert "You have approved all of it" in again
+    assert "You have already approved all of it" in again
     assert "changed" not in again
     assert ralph("run").returncode == 0
     (repo / "ran").unlink()
-    (repo / "ralph.yml").write_text(f"# a line more changes nothing\nmax_iterations: 3\n{AGENT}")
+    (repo / "ralph.yml").write_text(f"# another line changes nothing\nmax_iterations: 3\n{AGENT}")
     assert ralph("run").returncode == 0
     (repo / "ran").unlink()
     (repo / "ralph.yml").write_text(AGENT.replace("touch ran", "touch ran other"))
@@ -73,12 +71,12 @@ def test_a_command_in_ralph_yml_is_refused_until_it_is_trusted_and_again_when_it
     [
         "verify: [touch ran]\nagent: demo\n",
         "agent: custom\ncommand: touch\nargs: [ran]\n",
-        "agent: claude\ncommand: ./ran.sh\n",  # which would be asked for its version before the start
+        "agent: claude\ncommand: ./ran.sh\n",  # ralph would ask it for its version before the start
         "cli:\n  backend: custom\n  command: ./ran.sh\n",
         "claude_command: ./ran.sh\n",
     ],
 )
-def test_whatever_command_a_ralph_yml_names_is_refused(ralph: Ralph, repo: Path, config: str) -> None:
+def test_every_command_in_ralph_yml_needs_approval(ralph: Ralph, repo: Path, config: str) -> None:
     script(repo / "ran.sh", f"touch {repo}/ran")
     (repo / "ralph.yml").write_text(config)
     refused(ralph("run"), repo)
@@ -90,7 +88,7 @@ def test_whatever_command_a_ralph_yml_names_is_refused(ralph: Ralph, repo: Path,
     assert not (repo / "ran").exists()
 
 
-def test_the_file_that_a_command_runs_is_part_of_it(ralph: Ralph, repo: Path) -> None:
+def test_the_file_that_a_command_runs_needs_approval_too(ralph: Ralph, repo: Path) -> None:
     program = script(repo / "tools" / "agent.sh", f"echo '{DONE}'")
     (repo / "ralph.yml").write_text("agent_cmd: FAST=1 bash -e tools/agent.sh {prompt}\n")
     assert "tools/agent.sh" in ralph("trust").stdout
@@ -101,7 +99,7 @@ def test_the_file_that_a_command_runs_is_part_of_it(ralph: Ralph, repo: Path) ->
     assert "tools/agent.sh" in done.stderr
 
 
-def test_a_known_agent_and_limits_need_no_trust(ralph: Ralph, repo: Path) -> None:
+def test_a_known_agent_and_limits_need_no_approval(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text("agent: demo\nmax_iterations: 1\nmax_runtime: 1h\nsleep: 0\nmodel: small\n")
     done = ralph("run", "--dry-run")
     assert "trust" not in done.stdout, done
@@ -109,7 +107,7 @@ def test_a_known_agent_and_limits_need_no_trust(ralph: Ralph, repo: Path) -> Non
 
 
 @pytest.mark.parametrize("how", ["flag", "environment", "own file"])
-def test_what_the_user_says_needs_none(ralph: Ralph, repo: Path, how: str) -> None:
+def test_the_users_own_commands_need_no_approval(ralph: Ralph, repo: Path, how: str) -> None:
     command = f"touch ran; echo '{DONE}'"
     if how == "own file":
         own = Path(os.environ["HOME"]) / ".config" / "ralph" / "ralph.yml"
@@ -122,22 +120,22 @@ def test_what_the_user_says_needs_none(ralph: Ralph, repo: Path, how: str) -> No
     assert (repo / "ran").exists()
 
 
-def test_for_one_run(ralph: Ralph, repo: Path) -> None:
+def test_the_flag_and_the_variable_approve_for_one_run(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text('agent_cmd: echo "trust=${RALPH_TRUST-none}"; echo \'' + DONE + "'\n")
     done = ralph("run", "--trust")
     assert done.returncode == 0, done
-    assert "trust=none" in done.stdout  # what the agent starts must ask for itself
+    assert "trust=none" in done.stdout  # what the agent starts must ask again
     assert ralph("run", env={"RALPH_TRUST": "1"}).returncode == 0
     assert ralph("run").returncode == 64
     assert ralph("run", env={"RALPH_TRUST": "0"}).returncode == 64
 
 
-def test_no_file_can_say_that_it_is_trusted(ralph: Ralph, repo: Path) -> None:
+def test_a_file_cannot_approve_itself(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text("trust: true\ncli:\n  trust: true\n" + AGENT)
     refused(ralph("run"), repo)
 
 
-def test_a_ralph_yml_further_up_counts_once_for_all_below(ralph: Ralph, repo: Path) -> None:
+def test_approving_a_ralph_yml_covers_all_directories_below_it(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text(AGENT)
     for name in ("a", "b"):
         (repo / name).mkdir()
@@ -146,7 +144,7 @@ def test_a_ralph_yml_further_up_counts_once_for_all_below(ralph: Ralph, repo: Pa
     assert ralph("run", "-p", "x", cwd=repo / "b").returncode == 0
 
 
-def test_it_is_remembered_by_the_real_directory_for_the_user_alone(
+def test_an_approval_is_private_and_for_the_real_directory(
     ralph: Ralph, repo: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     (repo / "ralph.yml").write_text(AGENT)
@@ -158,7 +156,7 @@ def test_it_is_remembered_by_the_real_directory_for_the_user_alone(
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert ralph("run", "--ui", "quiet").returncode == 0
-    # the same words elsewhere are another repository's
+    # the same command in another repository is not approved
     other = tmp_path_factory.mktemp("other")
     (other / "ralph.yml").write_text(AGENT)
     assert ralph("run", "-p", "x", cwd=other).returncode == 64
@@ -168,7 +166,7 @@ def test_it_is_remembered_by_the_real_directory_for_the_user_alone(
     assert "not approved anything" in ralph("trust", "--list").stdout
 
 
-def test_a_record_that_is_damaged_allows_nothing(ralph: Ralph, repo: Path) -> None:
+def test_a_damaged_record_approves_nothing(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text(AGENT)
     ralph("trust")
     (kept,) = (Path(os.environ["HOME"]) / ".config" / "ralph" / "trust").iterdir()
@@ -176,7 +174,7 @@ def test_a_record_that_is_damaged_allows_nothing(ralph: Ralph, repo: Path) -> No
     refused(ralph("run"), repo)
 
 
-def test_what_is_shown_cannot_hide_itself(ralph: Ralph, repo: Path) -> None:
+def test_control_characters_cannot_hide_a_command(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text('agent_cmd: "touch ran \\e[2K\\e[1A # \\u202e harmless"\n')
     done = ralph("run")
     refused(done, repo)
@@ -184,7 +182,7 @@ def test_what_is_shown_cannot_hide_itself(ralph: Ralph, repo: Path) -> None:
     assert "\u202e" not in done.stderr
 
 
-def test_what_init_and_demo_write_is_trusted_until_it_is_changed(
+def test_files_from_init_and_demo_are_approved_until_they_change(
     ralph: Ralph, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     here = tmp_path_factory.mktemp("demo")
@@ -196,7 +194,7 @@ def test_what_init_and_demo_write_is_trusted_until_it_is_changed(
     assert ralph("run", "-p", "x", cwd=here / "d").returncode == 64
 
 
-def test_a_project_agent_is_used_when_it_is_trusted(ralph: Ralph, repo: Path) -> None:
+def test_a_project_agent_needs_approval(ralph: Ralph, repo: Path) -> None:
     program = script(repo / "bolt", f'[ "$1" = --version ] || touch {repo}/ran; echo "{DONE}"')
     spec = repo / ".ralph" / "agents" / "bolt.toml"
     spec.parent.mkdir(parents=True)
@@ -217,7 +215,7 @@ def test_a_project_agent_is_used_when_it_is_trusted(ralph: Ralph, repo: Path) ->
 # -- other conventions
 
 
-def test_an_agent_script_and_its_config_are_not_even_read_before(ralph: Ralph, repo: Path) -> None:
+def test_an_agent_script_and_its_config_are_not_read_before_approval(ralph: Ralph, repo: Path) -> None:
     (repo / "config").write_text(f"AGENT=amp\ntouch {repo}/ran\n")
     script(repo / "agents" / "amp.sh", f"touch {repo}/ran")
     for command in (["run"], ["config"]):
@@ -235,21 +233,21 @@ def test_an_agent_script_and_its_config_are_not_even_read_before(ralph: Ralph, r
 
 
 @pytest.mark.parametrize("value", ["amp", "agents/amp.sh", "./agents/amp.sh"])
-def test_a_script_that_ralph_yml_names_comes_with_its_config(ralph: Ralph, repo: Path, value: str) -> None:
+def test_a_script_in_ralph_yml_needs_approval_together_with_its_config(ralph: Ralph, repo: Path, value: str) -> None:
     (repo / "config").write_text(f"touch {repo}/ran\n")
     script(repo / "agents" / "amp.sh", f"touch {repo}/ran")
     (repo / "ralph.yml").write_text(f"agent_script: {value}\n")
     refused(ralph("run"), repo, "agents/amp.sh", "config")
 
 
-def test_a_script_that_is_typed_is_the_users_word(ralph: Ralph, repo: Path) -> None:
+def test_a_script_on_the_command_line_needs_no_approval(ralph: Ralph, repo: Path) -> None:
     (repo / "config").write_text("AGENT=amp\n")
     script(repo / "agents" / "amp.sh", f"touch {repo}/ran")
     ralph("run", "--agent-script", "agents/amp.sh")
     assert (repo / "ran").exists()
 
 
-def test_a_driver_is_not_even_asked_before(ralph: Ralph, repo: Path) -> None:
+def test_a_driver_is_not_run_before_approval(ralph: Ralph, repo: Path) -> None:
     (repo / ".ralphrc").write_text("PLATFORM_DRIVER=mine\nTEST_COMMAND='touch ran'\n")
     script(repo / ".ralph" / "drivers" / "mine.sh", f"touch {repo}/ran")
     refused(ralph("run"), repo, "drivers/mine.sh", "touch ran", ".ralphrc:2")
@@ -257,21 +255,19 @@ def test_a_driver_is_not_even_asked_before(ralph: Ralph, repo: Path) -> None:
     assert not (repo / "ran").exists()
 
 
-def test_a_driver_file_that_only_sets_limits_needs_no_trust(ralph: Ralph, repo: Path) -> None:
+def test_a_driver_file_that_only_sets_limits_needs_no_approval(ralph: Ralph, repo: Path) -> None:
     (repo / ".ralphrc").write_text("MAX_CALLS_PER_HOUR=50\nCLAUDE_TIMEOUT_MINUTES=5\n")
     assert "nothing to approve" in ralph("trust").stdout
 
 
 @pytest.mark.parametrize("line", ["CLAUDE_CODE_CMD=./ran.sh", "export LD_PRELOAD=./evil.so"])
-def test_a_driver_file_that_names_a_program_or_exports_needs_trust(ralph: Ralph, repo: Path, line: str) -> None:
+def test_a_driver_file_that_names_a_program_or_exports_needs_approval(ralph: Ralph, repo: Path, line: str) -> None:
     script(repo / "ran.sh", f"touch {repo}/ran")
     (repo / ".ralphrc").write_text(f"PLATFORM_DRIVER=claude\n{line}\n")
     refused(ralph("run"), repo, ".ralphrc")
 
 
-def test_a_provider_command_of_the_repository_needs_trust_and_one_of_the_user_does_not(
-    ralph: Ralph, repo: Path
-) -> None:
+def test_a_provider_command_needs_approval_unless_it_is_the_users(ralph: Ralph, repo: Path) -> None:
     script(repo / "wrap.sh", 'touch ran; echo \'{"type":"result","result":"<<<RALPHEX:ALL_TASKS_DONE>>>"}\'')
     config = repo / ".ralphex" / "config"
     config.parent.mkdir()
@@ -285,7 +281,7 @@ def test_a_provider_command_of_the_repository_needs_trust_and_one_of_the_user_do
     assert (repo / "ran").exists()
 
 
-def test_as_claude_is_no_way_around_it(ralph: Ralph, repo: Path) -> None:
+def test_as_claude_needs_the_same_approval(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text(AGENT)
     done = ralph("as-claude", "-p", "hello", "--output-format", "text")
     assert done.returncode == 64
@@ -296,13 +292,13 @@ def test_as_claude_is_no_way_around_it(ralph: Ralph, repo: Path) -> None:
 
 
 def at_terminal(repo: Path, answer: str, *arguments: str) -> tuple[int, str]:
-    """`ralph` on a terminal of its own, with one answer typed when it asks."""
+    """Runs `ralph` on a terminal and types one answer when it asks."""
     parent, child = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "ralph", *arguments], cwd=repo, stdin=child, stdout=child, stderr=child
     )
     os.close(child)
-    said, answered, end = b"", False, time.monotonic() + 40
+    output, answered, end = b"", False, time.monotonic() + 40
     try:
         while time.monotonic() < end:
             if not select.select([parent], [], [], 1.0)[0]:
@@ -313,22 +309,22 @@ def at_terminal(repo: Path, answer: str, *arguments: str) -> tuple[int, str]:
                 break
             if not chunk:
                 break
-            said += chunk
-            if not answered and b"[y/N]" in said:
+            output += chunk
+            if not answered and b"[y/N]" in output:
                 os.write(parent, answer.encode())
                 answered = True
-        return process.wait(10), said.decode()
+        return process.wait(10), output.decode()
     finally:
         process.kill()
         process.wait()
         os.close(parent)
 
 
-def test_at_a_terminal_it_asks_and_remembers_the_answer(ralph: Ralph, repo: Path) -> None:
+def test_at_a_terminal_ralph_asks_and_remembers_the_answer(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text(AGENT)
-    code, said = at_terminal(repo, "\n", "run", "--ui", "plain")
-    assert (code, (repo / "ran").exists()) == (64, False), said
-    assert "touch ran" in said
-    code, said = at_terminal(repo, "y\n", "run", "--ui", "plain")
-    assert (code, (repo / "ran").exists()) == (0, True), said
+    code, output = at_terminal(repo, "\n", "run", "--ui", "plain")
+    assert (code, (repo / "ran").exists()) == (64, False), output
+    assert "touch ran" in output
+    code, output = at_terminal(repo, "y\n", "run", "--ui", "plain")
+    assert (code, (repo / "ran").exists()) == (0, True), output
     assert ralph("run", "--ui", "quiet").returncode == 0

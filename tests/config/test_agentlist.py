@@ -1,4 +1,4 @@
-"""A list of agents: the first is the agent, the others take over."""
+"""A list of agents: the first one runs, the others are fallbacks."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ def look(folder: Path, yaml: str = "", **flags: Any) -> Resolved:
     return resolve(folder, flags, environ={})
 
 
-def test_the_first_is_the_agent_and_the_others_take_over(tmp_path: Path) -> None:
+def test_the_first_agent_runs_and_the_others_are_fallbacks(tmp_path: Path) -> None:
     found = look(tmp_path, "agents: [claude, codex]\n")
     assert (found.settings.agent, found.settings.agents) == ("claude", ("claude", "codex"))
     assert (found.origins["agent"], found.settings.on_limit) == ("ralph.yml:1", OnLimit.FALLBACK)
 
 
-def test_the_flag_takes_them_separated_by_commas(tmp_path: Path) -> None:
+def test_the_flag_takes_names_separated_by_commas(tmp_path: Path) -> None:
     settings = look(tmp_path, agents=("claude, codex,claude",)).settings
     assert (settings.agent, settings.agents) == ("claude", ("claude", "codex"))
 
 
-def test_what_is_said_about_limits_holds(tmp_path: Path) -> None:
+def test_an_explicit_on_limit_beats_the_list(tmp_path: Path) -> None:
     found = look(tmp_path, "agents: [claude, codex]\non_limit: wait\n")
     assert found.settings.on_limit is OnLimit.WAIT
 
 
-def test_one_agent_is_no_list_that_could_take_over(tmp_path: Path) -> None:
+def test_a_list_of_one_has_no_fallback(tmp_path: Path) -> None:
     assert look(tmp_path, "agents: claude\n").settings.on_limit is OnLimit.WAIT
 
 
 @pytest.mark.parametrize("flags", [{"agent": "gemini"}, {"agent_cmd": "true"}])
-def test_a_stronger_choice_of_agent_ends_the_list(tmp_path: Path, flags: dict[str, str]) -> None:
+def test_a_stronger_choice_of_agent_drops_the_list(tmp_path: Path, flags: dict[str, str]) -> None:
     found = look(tmp_path, "agents: [claude, codex]\n", **flags)
     assert (found.settings.agents, found.settings.on_limit) == ((), OnLimit.WAIT)
     assert found.settings.agent == flags.get("agent", "custom")
 
 
-def test_an_agent_and_a_list_that_disagree_are_a_mistake_by_flag_and_a_warning_in_a_file(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--agent names gemini, --agents begins with claude"):
+def test_an_agent_and_a_list_that_disagree_are_an_error_by_flag_and_a_warning_in_a_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--agent names gemini, but --agents begins with claude"):
         look(tmp_path, agent="gemini", agents=("claude,codex",))
     found = look(tmp_path, "agent: gemini\nagents: [claude, codex]\n")
     assert found.settings.agent == "claude"
     assert "ralph.yml:1 names gemini" in found.warnings[0]
 
 
-def test_fallback_without_anybody_to_fall_back_on(tmp_path: Path) -> None:
+def test_fallback_without_a_list_is_an_error_by_flag_and_a_warning_otherwise(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="fallback needs a list of agents"):
         look(tmp_path, on_limit="fallback")
     found = look(tmp_path, "agents: [claude, codex]\non_limit: fallback\n", agent="gemini")

@@ -25,7 +25,7 @@ from ralph.config.durations import parse_duration, write_duration
         ("1h 30 m", 5400),
     ],
 )
-def test_it_is_read_as_seconds(written: object, seconds: float) -> None:
+def test_durations_are_read_as_seconds(written: object, seconds: float) -> None:
     assert parse_duration(written) == seconds
 
 
@@ -39,19 +39,28 @@ def test_anything_else_is_a_value_error(written: object) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "written"),
-    [(900, "15m"), (7200, "2h"), (5400, "1h30m"), (5, "5s"), (3661, "1h1m1s"), (2.5, "2.5s"), (0.25, "0.25s")],
+    [
+        (900, "15m"),
+        (7200, "2h"),
+        (5400, "1h30m"),
+        (5, "5s"),
+        (3661, "1h1m1s"),
+        (2.5, "2.5s"),
+        (0.25, "0.25s"),
+        (0, "0s"),
+    ],
 )
-def test_it_is_written_as_a_person_would(seconds: float, written: str) -> None:
+def test_durations_are_written_as_people_write_them(seconds: float, written: str) -> None:
     assert write_duration(seconds) == written
 
 
 @given(st.integers(min_value=1, max_value=10**9))
-def test_what_is_written_reads_back_the_same(seconds: int) -> None:
+def test_a_written_duration_reads_back_the_same(seconds: int) -> None:
     assert parse_duration(write_duration(seconds)) == seconds
 
 
 @given(st.one_of(st.text(), st.floats(), st.integers(), st.none(), st.lists(st.integers())))
-def test_whatever_is_given_there_is_a_number_or_a_value_error(value: object) -> None:
+def test_any_input_gives_a_number_or_a_value_error(value: object) -> None:
     try:
         assert 0 <= parse_duration(value) < float("inf")
     except ValueError:

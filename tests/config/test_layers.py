@@ -1,4 +1,4 @@
-"""Which value holds, where it came from, and what is said about mistakes."""
+"""The effective value of each setting, where it came from, and messages about mistakes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def mistakes(folder: Path, text: str) -> str:
     return str(caught.value)
 
 
-def test_without_anything_the_defaults_of_the_issue_hold(tmp_path: Path) -> None:
+def test_defaults(tmp_path: Path) -> None:
     settings = resolve(tmp_path, {}, environ={}).settings
     assert (settings.agent, settings.transcript, settings.max_iterations, settings.max_failures) == (
         "auto",
@@ -70,11 +70,11 @@ def test_flags_beat_environment_beats_project_beats_user_beats_default(tmp_path:
 
 
 def _example(name: str) -> tuple[str, Any]:
-    """A value as text, and what it must become."""
+    """A value as text, and the value it must be converted to."""
     kind = FIELDS[name].type
     if is_duration(name):
         return "7m", 420.0
-    if name in ("agent", "agent_priority"):  # a file may name known ones only
+    if name in ("agent", "agent_priority"):  # a file can only name known agents
         return "codex", "codex" if name == "agent" else ("codex",)
     if is_list(name):
         return "one", ("one",)
@@ -127,7 +127,7 @@ def test_every_flag_is_stronger_than_file_and_environment(tmp_path: Path, name: 
     assert resolved.origins[name].startswith("--")
 
 
-def test_flags_named_by_the_issue_exist() -> None:
+def test_the_documented_flags_exist() -> None:
     flags = {flag for option in OPTIONS for flag in option.flags}
     named = (
         "-p --prompt -P --prompt-file --agent --agent-cmd --transcript --max-runtime --max-cost --max-tokens --sleep "
@@ -137,10 +137,10 @@ def test_flags_named_by_the_issue_exist() -> None:
     assert set(named.split()) <= flags
 
 
-# -- ralph.yml as the orchestrator convention has it
+# -- a ralph.yml of the orchestrator convention
 
 
-def test_the_example_of_the_seed_is_understood(tmp_path: Path) -> None:
+def test_an_orchestrators_cli_and_adapters_sections_are_understood(tmp_path: Path) -> None:
     adapters = "".join(
         f"  {name}:\n    enabled: true\n    timeout: 300\n" for name in ("claude", "gemini", "kiro", "codex", "amp")
     )
@@ -166,7 +166,7 @@ def test_the_example_of_the_seed_is_understood(tmp_path: Path) -> None:
     assert resolved.warnings == ["ralph.yml: known, but not acted on yet: cli.default_mode, cli.idle_timeout_secs"]
 
 
-def test_the_loop_section_is_understood(tmp_path: Path) -> None:
+def test_an_orchestrators_event_loop_section_is_understood(tmp_path: Path) -> None:
     settings = from_yaml(
         tmp_path,
         "event_loop:\n  prompt_file: TASK.md\n  completion_promise: DONE\n  max_iterations: 9\n"
@@ -177,14 +177,14 @@ def test_the_loop_section_is_understood(tmp_path: Path) -> None:
     assert (settings.max_runtime, settings.max_cost, settings.max_failures, settings.sleep) == (14400, 2.5, 4, 3)
 
 
-def test_a_flat_key_wins_over_a_nested_one_and_that_is_said(tmp_path: Path) -> None:
+def test_a_flat_key_beats_a_nested_one_with_a_warning(tmp_path: Path) -> None:
     resolved = from_yaml(tmp_path, "event_loop:\n  max_iterations: 7\nmax_iterations: 5\n")
     assert resolved.settings.max_iterations == 5
     assert resolved.origins["max_iterations"] == "ralph.yml:3"
     assert any("ralph.yml:2: event_loop.max_iterations is not used" in w for w in resolved.warnings)
 
 
-def test_known_keys_that_nothing_acts_on_are_named_once(tmp_path: Path) -> None:
+def test_keys_that_only_other_tools_support_share_one_warning(tmp_path: Path) -> None:
     resolved = from_yaml(tmp_path, "hats:\n  a: {b: 1}\n  c: 2\ncore: {x: 1}\nevent_loop:\n  persistent: true\n")
     assert len(resolved.warnings) == 1
     assert all(resolved.warnings[0].count(name) == 1 for name in ("hats", "core", "event_loop.persistent"))
@@ -199,7 +199,7 @@ def test_known_keys_that_nothing_acts_on_are_named_once(tmp_path: Path) -> None:
         ("adapters:\n  claude:\n    timout: 3\n", 3, "adapters.claude.timout", "timeout"),
     ],
 )
-def test_an_unknown_key_warns_with_its_line_and_the_nearest(
+def test_an_unknown_key_is_a_warning_with_its_line_and_the_nearest_key(
     tmp_path: Path, yaml: str, line: int, key: str, meant: str
 ) -> None:
     (warning,) = from_yaml(tmp_path, yaml).warnings
@@ -207,13 +207,13 @@ def test_an_unknown_key_warns_with_its_line_and_the_nearest(
     assert f"'{meant}'" in warning
 
 
-def test_an_unknown_agent_below_adapters_warns_with_the_nearest(tmp_path: Path) -> None:
+def test_an_unknown_agent_in_adapters_is_a_warning_with_the_nearest_name(tmp_path: Path) -> None:
     (warning,) = from_yaml(tmp_path, "adapters:\n  cluade:\n    enabled: false\n").warnings
     assert "ralph.yml:2:" in warning
     assert "'claude'" in warning
 
 
-def test_all_mistakes_of_all_places_are_told_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
+def test_all_mistakes_in_all_layers_are_reported_at_once_in_the_order_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "ralph.yml").write_text(
         "max_iterations: -3\nidle_timeout: banana\nui: plian\nverify: 3\ncli:\n  backend: [a]\n  bogus: 1\n"
         "adapters:\n  claude:\n    enabled: 7\n    timeout: -2\n  codex: 5\nmodel: 4.5\npty: 'yes'\nmax_cost: .inf\n"
@@ -229,7 +229,7 @@ def test_all_mistakes_of_all_places_are_told_at_once_in_the_order_of_the_file(tm
         ("ralph.yml:2: idle_timeout", "duration", "banana"),
         ("ralph.yml:3: ui", "one of auto, rich, plain, json, quiet", "did you mean 'plain'"),
         ("ralph.yml:4: verify", "list", "3"),
-        ("ralph.yml:6: cli.backend", "text", "['a']"),
+        ("ralph.yml:6: cli.backend", "string", "['a']"),
         ("ralph.yml:10: adapters.claude.enabled", "true or false", "7"),
         ("ralph.yml:11: adapters.claude.timeout", "0 or more", "-2"),
         ("ralph.yml:12: adapters.codex", "enabled or timeout", "5"),
@@ -246,25 +246,25 @@ def test_all_mistakes_of_all_places_are_told_at_once_in_the_order_of_the_file(tm
 
 
 @pytest.mark.parametrize("text", ["cli: claude\n", "event_loop: [1]\n", "adapters: 3\n"])
-def test_a_section_that_is_none_is_a_mistake(tmp_path: Path, text: str) -> None:
+def test_a_section_without_keys_is_an_error(tmp_path: Path, text: str) -> None:
     assert "ralph.yml:1: " + text.partition(":")[0] in mistakes(tmp_path, text)
 
 
-def test_one_check_need_not_be_a_list_and_nothing_is_a_list(tmp_path: Path) -> None:
+def test_a_single_check_needs_no_list_and_null_is_an_empty_one(tmp_path: Path) -> None:
     assert from_yaml(tmp_path, "verify: make test\n").settings.verify == ("make test",)
     assert from_yaml(tmp_path, "verify:\nmax_cost: null\ncli:\n").settings.verify == ()
 
 
-def test_an_empty_check_on_the_command_line_drops_those_of_the_file(tmp_path: Path) -> None:
+def test_an_empty_check_on_the_command_line_drops_the_checks_in_the_file(tmp_path: Path) -> None:
     assert from_yaml(tmp_path, "verify: [make test]\n", verify=("",)).settings.verify == ()
 
 
 @pytest.mark.parametrize(("word", "value"), [("1", True), ("yes", True), ("ON", True), ("0", False), ("off", False)])
-def test_switches_take_the_usual_words_from_the_environment(tmp_path: Path, word: str, value: bool) -> None:
+def test_switches_in_the_environment_take_yes_no_on_off_0_and_1(tmp_path: Path, word: str, value: bool) -> None:
     assert resolve(tmp_path, {}, environ={"RALPH_PTY": word}).settings.pty is value
 
 
-def test_an_empty_variable_is_no_setting(tmp_path: Path) -> None:
+def test_an_empty_variable_is_ignored(tmp_path: Path) -> None:
     assert resolve(tmp_path, {}, environ={"RALPH_AGENT": "", "RALPH_MAX_COST": ""}).is_default("agent")
 
 
@@ -273,16 +273,16 @@ def test_lists_of_paths_are_separated_by_commas(tmp_path: Path) -> None:
     assert resolved.settings.allowed_paths == ("src", "tests", "docs")
 
 
-# -- settings that answer the same question
+# -- settings that exclude each other
 
 
-def test_two_agents_on_the_command_line_are_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="two answers"):
+def test_two_agents_on_the_command_line_are_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be used together"):
         resolve(tmp_path, {"agent": "claude", "agent_cmd": "cat"}, environ={})
 
 
 @pytest.mark.parametrize("agent", ["custom", "auto"])
-def test_a_command_may_say_that_it_is_custom(tmp_path: Path, agent: str) -> None:
+def test_a_command_can_be_combined_with_agent_custom_or_auto(tmp_path: Path, agent: str) -> None:
     settings = resolve(tmp_path, {"agent": agent, "agent_cmd": "cat"}, environ={}).settings
     assert (settings.agent, settings.agent_cmd) == ("custom", "cat")
 
@@ -306,18 +306,18 @@ def test_our_own_variable_beats_the_shared_one(tmp_path: Path) -> None:
     assert settings.agent_cmd == "tac"
 
 
-def test_two_agents_in_one_file_warn(tmp_path: Path) -> None:
+def test_two_agents_in_one_file_are_a_warning(tmp_path: Path) -> None:
     resolved = from_yaml(tmp_path, "agent: claude\nagent_cmd: cat\n")
     assert (resolved.settings.agent, resolved.settings.agent_cmd) == ("claude", None)
-    assert resolved.warnings == ["ralph.yml:2 is not used: ralph.yml:1 is"]
+    assert resolved.warnings == ["ralph.yml:2: agent_cmd is not used, because agent (ralph.yml:1) takes precedence"]
 
 
-def test_two_prompts_are_a_mistake_on_the_command_line_and_a_warning_in_a_file(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be given together"):
+def test_two_prompts_are_an_error_on_the_command_line_and_a_warning_in_a_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be used together"):
         resolve(tmp_path, {"prompt": "a", "prompt_file": "b"}, environ={})
     resolved = from_yaml(tmp_path, "prompt_file: b\nprompt: a\n")
     assert (resolved.settings.prompt, resolved.settings.prompt_file) == ("a", None)
-    assert resolved.warnings == ["ralph.yml:1 is not used: ralph.yml:2 is"]
+    assert resolved.warnings == ["ralph.yml:1: prompt_file is not used, because prompt (ralph.yml:2) takes precedence"]
 
 
 def test_a_stronger_prompt_hides_a_weaker_prompt_file(tmp_path: Path) -> None:
@@ -325,16 +325,16 @@ def test_a_stronger_prompt_hides_a_weaker_prompt_file(tmp_path: Path) -> None:
     assert (resolved.settings.prompt, resolved.settings.prompt_file) == (None, "P.md")
 
 
-def test_settings_of_a_custom_agent_warn_when_another_is_used(tmp_path: Path) -> None:
+def test_settings_for_a_custom_agent_are_a_warning_with_another_agent(tmp_path: Path) -> None:
     (warning,) = from_yaml(tmp_path, "agent: claude\nargs: [--x]\ncommand: /opt/claude\n").warnings
     assert "args (ralph.yml:2)" in warning
-    assert "command" not in warning  # another binary for a named agent is acted on
+    assert "command" not in warning  # it names another binary for a known agent
 
 
 # -- files
 
 
-def test_the_file_is_found_upward_and_the_nearest_counts(tmp_path: Path) -> None:
+def test_the_nearest_file_in_this_directory_or_above_is_used(tmp_path: Path) -> None:
     deep = tmp_path / "a" / "b"
     deep.mkdir(parents=True)
     (tmp_path / "ralph.yml").write_text("max_iterations: 1\n")
@@ -353,8 +353,7 @@ def test_a_named_file_is_used_instead(tmp_path: Path) -> None:
     assert (settings.max_iterations, settings.max_cost) == (100, 3)
 
 
-def test_xdg_config_home_moves_the_users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+def test_xdg_config_home_moves_the_users_file(tmp_path: Path) -> None:
     (tmp_path / "xdg" / "ralph").mkdir(parents=True)
     (tmp_path / "xdg" / "ralph" / "ralph.yml").write_text("max_tokens: 5\n")
-    assert resolve(tmp_path, {}, environ={}).settings.max_tokens == 5
+    assert resolve(tmp_path, {}, environ={"XDG_CONFIG_HOME": str(tmp_path / "xdg")}).settings.max_tokens == 5

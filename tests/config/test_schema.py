@@ -1,4 +1,4 @@
-"""The JSON schema says about a file what ralph says about it."""
+"""The JSON schema accepts and rejects the same files as ralph."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
     "null": (type(None),),
 }
-_UNDERSTOOD = {
+_KEYWORDS = {
     "$schema", "$defs", "$ref", "title", "description", "default", "type", "properties", "additionalProperties",
     "items", "anyOf", "enum", "minimum", "pattern",
 }  # fmt: skip
 
 
-def holds(schema: Any, value: Any, root: dict[str, Any]) -> bool:
-    """As much of JSON schema as ours uses; a word that it does not know is an error."""
+def is_valid(schema: Any, value: Any, root: dict[str, Any]) -> bool:
+    """A validator for the part of JSON schema that ours uses; an unknown keyword fails the test."""
     if schema is True or schema == {}:
         return True
-    assert schema.keys() <= _UNDERSTOOD, schema.keys() - _UNDERSTOOD
+    assert schema.keys() <= _KEYWORDS, schema.keys() - _KEYWORDS
     if "$ref" in schema:
-        return holds(root["$defs"][schema["$ref"].removeprefix("#/$defs/")], value, root)
+        return is_valid(root["$defs"][schema["$ref"].removeprefix("#/$defs/")], value, root)
     kinds = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", [])
     if kinds and not any(isinstance(value, _TYPES[k]) and (k == "boolean") >= isinstance(value, bool) for k in kinds):
         return False
@@ -46,14 +46,14 @@ def holds(schema: Any, value: Any, root: dict[str, Any]) -> bool:
         "enum" not in schema or value in schema["enum"],
         "minimum" not in schema or value >= schema["minimum"],
         "pattern" not in schema or re.search(schema["pattern"], value) is not None,
-        "anyOf" not in schema or any(holds(option, value, root) for option in schema["anyOf"]),
+        "anyOf" not in schema or any(is_valid(option, value, root) for option in schema["anyOf"]),
     ]
     if isinstance(value, list):
-        checks += [holds(schema.get("items", True), item, root) for item in value]
+        checks += [is_valid(schema.get("items", True), item, root) for item in value]
     if isinstance(value, dict):
         for key, item in value.items():
             below = schema.get("properties", {}).get(key, schema.get("additionalProperties", True))
-            checks.append(holds(below, item, root))
+            checks.append(is_valid(below, item, root))
     return all(checks)
 
 
@@ -97,21 +97,21 @@ def read(text: str) -> Any:
 
 
 @pytest.mark.parametrize("text", GOOD)
-def test_what_ralph_takes_the_schema_takes(tmp_path: Path, text: str) -> None:
+def test_the_schema_accepts_what_ralph_accepts(tmp_path: Path, text: str) -> None:
     (tmp_path / "ralph.yml").write_text(text)
     resolve(tmp_path, {}, environ={})
-    assert holds(json_schema(), read(text), json_schema())
+    assert is_valid(json_schema(), read(text), json_schema())
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_what_ralph_refuses_the_schema_refuses(tmp_path: Path, text: str) -> None:
+def test_the_schema_rejects_what_ralph_rejects(tmp_path: Path, text: str) -> None:
     (tmp_path / "ralph.yml").write_text(text)
     with pytest.raises(UsageError):
         resolve(tmp_path, {}, environ={})
-    assert not holds(json_schema(), read(text), json_schema())
+    assert not is_valid(json_schema(), read(text), json_schema())
 
 
-def test_every_key_is_in_it_with_a_description() -> None:
+def test_every_key_has_a_description() -> None:
     schema = json_schema()
     for key in [key for option in OPTIONS for key in option.all_keys] + sorted(NOT_ACTED_ON):
         section, _, inner = key.rpartition(".")
@@ -119,10 +119,10 @@ def test_every_key_is_in_it_with_a_description() -> None:
         assert place[inner]["description"], key
 
 
-def test_every_reference_leads_somewhere_and_every_default_fits() -> None:
+def test_every_reference_exists_and_every_default_is_valid() -> None:
     schema = json_schema()
     text = json.dumps(schema)
     assert set(re.findall(r'"#/\$defs/(\w+)"', text)) <= schema["$defs"].keys()
     for name, node in schema["properties"].items():
         if "default" in node:
-            assert holds(node, node["default"], schema), name
+            assert is_valid(node, node["default"], schema), name

@@ -1,4 +1,4 @@
-"""Files as people leave them: broken, empty, of another encoding, no files at all."""
+"""Files as users leave them: broken, empty, in another encoding, or not regular files."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def message(path: Path, content: bytes) -> str:
         (b"a: " + b"[" * 1200 + b"\n", "ralph.yml", "not valid YAML"),
     ],
 )  # fmt: skip
-def test_a_broken_file_is_told_with_its_place(tmp_path: Path, content: bytes, where: str, what: str) -> None:
+def test_a_broken_file_is_reported_with_line_and_column(tmp_path: Path, content: bytes, where: str, what: str) -> None:
     text = message(tmp_path / "ralph.yml", content)
     assert text.startswith(where)
     assert what in text
 
 
 @pytest.mark.parametrize("content", [b"", b"# nothing yet\n", b"---\n", b"\xef\xbb\xbf"])
-def test_an_empty_file_says_nothing(tmp_path: Path, content: bytes) -> None:
+def test_an_empty_file_sets_nothing(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "ralph.yml").write_bytes(content)
     resolved = resolve(tmp_path, {}, environ={})
     assert resolved.settings.max_iterations == 100
     assert resolved.warnings == []
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_no_matter(tmp_path: Path) -> None:
+def test_a_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path: Path) -> None:
     (tmp_path / "ralph.yml").write_bytes(b"\xef\xbb\xbf# a\r\nmax_iterations: 4\r\nmax_cost: 2\r\n")
     resolved = resolve(tmp_path, {}, environ={})
     assert (resolved.settings.max_iterations, resolved.origins["max_cost"]) == (4, "ralph.yml:3")
@@ -66,26 +66,26 @@ def test_anchors_and_merges_work(tmp_path: Path) -> None:
     assert (resolved.settings.max_iterations, resolved.settings.max_cost) == (6, 1)
 
 
-def test_no_code_in_a_file_is_run(tmp_path: Path) -> None:
+def test_tags_in_a_file_run_no_code(tmp_path: Path) -> None:
     (tmp_path / "ralph.yml").write_text(f"a: !!python/object/apply:os.mkdir ['{tmp_path}/made']\n")
     resolve(tmp_path, {}, environ={})
     assert not (tmp_path / "made").exists()
 
 
-def test_a_directory_of_that_name_is_told(tmp_path: Path) -> None:
+def test_a_directory_with_that_name_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "ralph.yml").mkdir()
     with pytest.raises(UsageError, match="this is a directory"):
         resolve(tmp_path, {}, environ={})
 
 
-def test_a_link_to_nowhere_is_told(tmp_path: Path) -> None:
+def test_a_dangling_link_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "ralph.yml").symlink_to(tmp_path / "nowhere")
     with pytest.raises(UsageError, match="no such file"):
         resolve(tmp_path, {}, environ={})
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_an_unreadable_file_is_told(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "ralph.yml").touch(0o000)
     with pytest.raises(UsageError, match="Permission denied"):
         resolve(tmp_path, {}, environ={})
@@ -93,13 +93,13 @@ def test_an_unreadable_file_is_told(tmp_path: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=80, deadline=None)
 @given(st.one_of(st.binary(max_size=200), st.text(alphabet="ab: -\n[]{}&*!#|>'\"%@,\t0.", max_size=80).map(str.encode)))
-def test_whatever_a_file_holds_there_is_a_result_or_a_usage_error(tmp_path: Path, content: bytes) -> None:
+def test_any_content_gives_settings_or_a_usage_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "ralph.yml").write_bytes(content)
     try:
-        told = resolve(tmp_path, {}, environ={}).warnings
+        messages = resolve(tmp_path, {}, environ={}).warnings
     except UsageError as error:
-        told = [str(error)]
-    assert all("ralph.yml" in text for text in told)
+        messages = [str(error)]
+    assert all("ralph.yml" in text for text in messages)
 
 
 def test_lines_are_known_three_levels_deep(tmp_path: Path) -> None:
@@ -109,6 +109,6 @@ def test_lines_are_known_three_levels_deep(tmp_path: Path) -> None:
     assert lines == {"a": 2, "b": 3, "b.c": 4, "b.d": 5, "b.d.e": 6}
 
 
-def test_escaped_characters_are_characters_and_half_of_one_is_replaced(tmp_path: Path) -> None:
+def test_escaped_surrogate_pairs_are_joined_and_lone_halves_replaced(tmp_path: Path) -> None:
     (tmp_path / "ralph.yml").write_text(r'prompt: "\ud83d\ude00 \ud83d x"')
     assert resolve(tmp_path, {}, environ={}).settings.prompt == "😀 � x"

@@ -113,4 +113,4 @@ def test_a_cost_limit_with_plain_output_warns_before_the_start(run: Callable[...
     ran = run("echo LOOP_COMPLETE", "--max-cost", "1")
     notices = [n["text"] for n in ran.metas("notice") if "--max-cost" in n["text"]]
     assert len(notices) == 1
-    assert "tells neither what it costs nor how many tokens" in notices[0]
+    assert "reports neither its cost nor how many tokens" in notices[0]

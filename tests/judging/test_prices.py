@@ -88,14 +88,14 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path, content: bytes |
 
 
 def test_the_users_file_is_found_and_the_setting_beats_it(tmp_path: Path) -> None:
-    assert prices.find(resolve(tmp_path, {})).rows == ()
+    assert prices.find(resolve(tmp_path, {}, environ={})).rows == ()
     own = write(Path(os.environ["HOME"]) / ".config/ralph/prices.toml", "[a]\ninput = 1\noutput = 1\n")
-    assert prices.find(resolve(tmp_path, {})).path == own
+    assert prices.find(resolve(tmp_path, {}, environ={})).path == own
     write(tmp_path / "team.toml", "[b]\ninput = 2\noutput = 2\n")
     write(tmp_path / "ralph.yml", "prices: team.toml\n")
     sub = tmp_path / "sub"
     sub.mkdir()
-    found = prices.find(resolve(sub, {}))  # seen from the file that names it
+    found = prices.find(resolve(sub, {}, environ={}))  # seen from the file that names it
     assert found.path == tmp_path / "team.toml"
     with pytest.raises(UsageError, match="nowhere"):
         prices.find(resolve(tmp_path, {}, environ={"RALPH_PRICES": "nowhere"}))

@@ -1,4 +1,4 @@
-"""What is said about a limit of cost before the start."""
+"""Warnings before the start about a limit on cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def agents(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
 
 
-def plan(tmp_path: Path, agent: str, **flags: str) -> Launch:
+def launch(tmp_path: Path, agent: str, **flags: str) -> Launch:
     return prepare_launch(
         resolve(tmp_path, {"agent": agent, "max_cost": "5", **flags}, environ={}), tmp_path, Trust(everything=True)
     )
@@ -42,39 +42,39 @@ def table() -> None:
     path.write_text('["gpt-known*"]\ninput = 1\noutput = 1\n')
 
 
-def test_an_agent_that_reports_its_cost_needs_no_word(tmp_path: Path) -> None:
-    assert about_cost(plan(tmp_path, "claude")) == []
+def test_an_agent_that_reports_its_cost_needs_no_warning(tmp_path: Path) -> None:
+    assert about_cost(launch(tmp_path, "claude")) == []
 
 
-def test_without_a_limit_nothing_is_said(tmp_path: Path) -> None:
-    assert about_cost(plan(tmp_path, "codex", max_cost="0")) == []
+def test_without_a_limit_there_is_no_warning(tmp_path: Path) -> None:
+    assert about_cost(launch(tmp_path, "codex", max_cost="0")) == []
 
 
-def test_tokens_without_a_price_are_no_cost(tmp_path: Path) -> None:
-    (warning,) = about_cost(plan(tmp_path, "codex", model="surely-no-model-of-anybody"))
+def test_tokens_without_a_price_give_no_cost(tmp_path: Path) -> None:
+    (warning,) = about_cost(launch(tmp_path, "codex", model="surely-no-model-of-anybody"))
     assert "cannot be enforced: OpenAI Codex reports no cost" in warning
     assert "no price is known for surely-no-model-of-anybody" in warning
 
 
-def test_tokens_with_a_price_are(tmp_path: Path) -> None:
+def test_tokens_with_a_price_give_a_cost(tmp_path: Path) -> None:
     table()
-    assert about_cost(plan(tmp_path, "codex", model="gpt-known-2")) == []
-    (warning,) = about_cost(plan(tmp_path, "codex", model="surely-no-model-of-anybody"))
+    assert about_cost(launch(tmp_path, "codex", model="gpt-known-2")) == []
+    (warning,) = about_cost(launch(tmp_path, "codex", model="surely-no-model-of-anybody"))
     assert "cannot be enforced" in warning
 
 
-def test_a_model_that_is_not_known_yet_may_have_a_price(tmp_path: Path) -> None:
+def test_a_model_that_is_unknown_before_the_start_may_have_a_price(tmp_path: Path) -> None:
     table()
-    (warning,) = about_cost(plan(tmp_path, "codex"))
+    (warning,) = about_cost(launch(tmp_path, "codex"))
     assert "only if a price is known for the model that OpenAI Codex uses" in warning
 
 
-def test_without_tokens_no_price_helps(tmp_path: Path) -> None:
+def test_a_price_does_not_help_without_tokens(tmp_path: Path) -> None:
     table()
-    (warning,) = about_cost(plan(tmp_path, "kiro", model="gpt-known"))
-    assert "tells neither what it costs nor how many tokens it uses" in warning
+    (warning,) = about_cost(launch(tmp_path, "kiro", model="gpt-known"))
+    assert "reports neither its cost nor how many tokens it uses" in warning
 
 
-def test_read_as_plain_text_no_agent_tells_anything(tmp_path: Path) -> None:
-    (warning,) = about_cost(plan(tmp_path, "claude", transcript="plain"))
-    assert "tells neither" in warning
+def test_plain_text_reports_neither_cost_nor_tokens(tmp_path: Path) -> None:
+    (warning,) = about_cost(launch(tmp_path, "claude", transcript="plain"))
+    assert "reports neither" in warning

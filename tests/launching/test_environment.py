@@ -1,7 +1,8 @@
-"""What of the user's environment reaches an agent and its checks."""
+"""Which environment variables reach an agent and its checks."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,7 +25,7 @@ def seen(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("how", ["flag", "flags", "environment", "file"])
-def test_what_is_denied_reaches_neither_agent_nor_check(ralph: Ralph, repo: Path, how: str) -> None:
+def test_denied_variables_reach_neither_agent_nor_check(ralph: Ralph, repo: Path, how: str) -> None:
     flags: list[str] = []
     env = dict(ENV)
     match how:
@@ -46,19 +47,19 @@ def test_what_is_denied_reaches_neither_agent_nor_check(ralph: Ralph, repo: Path
     assert "AWS_PROFILE, AWS_REGION, HORSE_TOKEN" in row
 
 
-def test_without_it_all_of_it_does(ralph: Ralph, repo: Path) -> None:
+def test_without_a_denial_the_agent_gets_the_whole_environment(ralph: Ralph, repo: Path) -> None:
     assert ralph("run", "1", "--agent-cmd", AGENT, env=ENV).returncode == 0
     assert seen(repo / "agent.env") >= set(ENV)
 
 
-def test_what_is_denied_is_masked_all_the_same(ralph: Ralph, repo: Path) -> None:
-    """The agent may find it elsewhere."""
+def test_denied_variables_are_still_masked(ralph: Ralph, repo: Path) -> None:
+    """The agent may find the value elsewhere."""
     done = ralph("run", "1", "--agent-cmd", f"echo c0rrect-h0rse; echo '{DONE}'", "--env-deny", "HORSE_TOKEN", env=ENV)
     assert "[masked:HORSE_TOKEN]" in done.stdout
     assert "c0rrect-h0rse" not in done.stdout.replace("echo c0rrect-h0rse", "")
 
 
-def test_denying_a_login_is_warned_about(ralph: Ralph, repo: Path) -> None:
+def test_denying_a_login_variable_is_a_warning(ralph: Ralph, repo: Path) -> None:
     program = repo / "bin" / "claude"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\nenv > {repo}/version.env\necho '2.1.0 (Claude Code)'\n")
@@ -68,15 +69,15 @@ def test_denying_a_login_is_warned_about(ralph: Ralph, repo: Path) -> None:
         "ANTHROPIC_API_KEY": "sk-ant-not-a-real-one",
         "RALPH_ENV_DENY": "ANTHROPIC_*",
     }
-    said = "RALPH_ENV_DENY withholds ANTHROPIC_API_KEY from Claude Code"
+    warning = "RALPH_ENV_DENY withholds ANTHROPIC_API_KEY from Claude Code"
     dry = ralph("run", "1", "--agent", "claude", "--dry-run", env=env)
     assert dry.returncode == 0, dry
-    assert f"warning: {said}" in dry.stdout
+    assert f"warning: {warning}" in dry.stdout
     assert "ANTHROPIC_API_KEY" not in seen(repo / "version.env")
-    assert said in ralph("doctor", env=env | {"RALPH_AGENT": "claude"}).stdout
+    assert warning in ralph("doctor", env=env | {"RALPH_AGENT": "claude"}).stdout
 
 
-def test_no_env_file_is_ever_loaded(ralph: Ralph, repo: Path) -> None:
+def test_env_files_are_never_loaded(ralph: Ralph, repo: Path) -> None:
     for name in (".env", ".env.local", ".ralph.env", ".agent/.env"):
         path = repo / name
         path.parent.mkdir(exist_ok=True)
@@ -84,7 +85,7 @@ def test_no_env_file_is_ever_loaded(ralph: Ralph, repo: Path) -> None:
     done = ralph("run", "1", "--agent-cmd", AGENT, "--verify", CHECK)
     assert done.returncode == 0, done
     assert "FROM_A_FILE" not in seen(repo / "agent.env") | seen(repo / "check.env")
-    assert "max_iterations      100" in ralph("config").stdout
+    assert re.search(r"max_iterations +100 ", ralph("config").stdout)
 
 
 def test_what_is_denied_is_not_in_the_environment_of_the_agents_parent(ralph: Ralph, repo: Path) -> None:

@@ -1,4 +1,4 @@
-"""A run before it starts."""
+"""The command line of a launch, and its environment."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def with_delivery(delivery: Delivery, flag: str | None = None, base: tuple[str, 
         (Delivery.FILE, "--file", ["cmd", "-x", "--file", str(FILE)], None),
     ],
 )
-def test_the_prompt_is_delivered_as_the_seed_says(
+def test_the_prompt_is_delivered_on_stdin_as_an_argument_or_as_a_file(
     delivery: Delivery, flag: str | None, argv: list[str], stdin: bytes | None
 ) -> None:
-    launch = with_delivery(delivery, flag).command_line("test", FILE)
-    assert (launch.argv, launch.stdin) == (argv, stdin)
+    line = with_delivery(delivery, flag).command_line("test", FILE)
+    assert (line.argv, line.stdin) == (argv, stdin)
 
 
-def test_a_file_may_stand_in_the_middle() -> None:
-    launch = with_delivery(Delivery.FILE, base=("cmd", "--in={prompt_file}", "-y")).command_line("test", FILE)
-    assert launch.argv == ["cmd", f"--in={FILE}", "-y"]
+def test_the_prompt_file_can_be_in_the_middle_of_the_arguments() -> None:
+    line = with_delivery(Delivery.FILE, base=("cmd", "--in={prompt_file}", "-y")).command_line("test", FILE)
+    assert line.argv == ["cmd", f"--in={FILE}", "-y"]
 
 
 @given(st.text(max_size=50))
-def test_an_argument_never_looks_like_a_flag_and_keeps_its_words(prompt: str) -> None:
+def test_a_prompt_argument_never_looks_like_a_flag(prompt: str) -> None:
     try:
         argument = with_delivery(Delivery.ARGUMENT).command_line(prompt, FILE).argv[-1]
     except (UsageError, UnicodeEncodeError):
@@ -66,7 +66,7 @@ def test_an_argument_never_looks_like_a_flag_and_keeps_its_words(prompt: str) ->
 
 
 @pytest.mark.parametrize(("size", "fits"), [(MAX_ARGUMENT, True), (MAX_ARGUMENT + 1, False)])
-def test_an_argument_over_the_kernels_limit_is_never_passed(size: int, fits: bool) -> None:
+def test_a_prompt_over_the_kernels_limit_for_an_argument_is_an_error(size: int, fits: bool) -> None:
     chosen = with_delivery(Delivery.ARGUMENT)
     if fits:
         import subprocess
@@ -78,7 +78,7 @@ def test_an_argument_over_the_kernels_limit_is_never_passed(size: int, fits: boo
             chosen.command_line("x" * size, FILE)
 
 
-def test_bytes_count_and_not_characters() -> None:
+def test_the_limit_for_an_argument_counts_bytes() -> None:
     with pytest.raises(UsageError, match="bytes long"):
         with_delivery(Delivery.ARGUMENT).command_line("é" * 70_000, FILE)
 
@@ -87,7 +87,7 @@ def test_stdin_takes_any_size() -> None:
     assert len(with_delivery(Delivery.STDIN).command_line("x" * 10_000_000, FILE).stdin or b"") == 10_000_000
 
 
-def test_a_template_takes_the_prompt_on_stdin_or_as_a_quoted_file(tmp_path: Path) -> None:
+def test_a_command_gets_the_prompt_on_stdin_or_as_a_quoted_file(tmp_path: Path) -> None:
     launch = prepared(tmp_path, agent_cmd="claude --print").command_line("test", FILE)
     assert (launch.argv[1:], launch.stdin) == (["-lc", "claude --print"], b"test")
     launch = prepared(tmp_path, agent_cmd="tool --in {prompt} --again {prompt}").command_line(
@@ -99,12 +99,12 @@ def test_a_template_takes_the_prompt_on_stdin_or_as_a_quoted_file(tmp_path: Path
     assert launch.stdin is None
 
 
-def test_the_demo_agent_can_be_named(tmp_path: Path) -> None:
+def test_the_demo_agent_can_be_chosen(tmp_path: Path) -> None:
     chosen = prepared(tmp_path, agent="demo")
     assert (chosen.base[0], chosen.transcript) == (sys.executable, "rtf1")
 
 
-def test_transcripts_are_chosen_by_the_rules_of_the_seed(tmp_path: Path) -> None:
+def test_the_transcript_is_plain_unless_it_is_set_or_known(tmp_path: Path) -> None:
     assert prepared(tmp_path, agent_cmd="x").transcript == "plain"
     assert prepared(tmp_path, agent_cmd="x", transcript="rtf1").transcript == "rtf1"
     assert prepared(tmp_path, "transcript: rtf1\n", agent_cmd="x").transcript == "rtf1"
@@ -112,14 +112,14 @@ def test_transcripts_are_chosen_by_the_rules_of_the_seed(tmp_path: Path) -> None
     assert prepared(tmp_path, agent="demo", transcript="plain").transcript == "plain"
 
 
-def test_credentials_are_those_that_reach_the_agent(tmp_path: Path) -> None:
+def test_credentials_are_found_in_the_agents_environment(tmp_path: Path) -> None:
     names = ("ANTHROPIC_API_KEY", "MY_TOKEN", "PGPASSWORD", "TOKENIZERS_PARALLELISM", "KEYBOARD")
     found = prepared(tmp_path, environ=dict.fromkeys(names, "x"), agent_cmd="x").credentials
     assert {"ANTHROPIC_API_KEY", "MY_TOKEN", "PGPASSWORD"} <= set(found)
     assert not {"TOKENIZERS_PARALLELISM", "KEYBOARD"} & set(found)
 
 
-def test_marks_of_an_outer_session_do_not_reach_the_agent(tmp_path: Path) -> None:
+def test_the_variables_of_an_outer_session_do_not_reach_the_agent(tmp_path: Path) -> None:
     tool = tmp_path / "claude"
     tool.write_text("#!/bin/sh\necho 2.1.0\n")
     tool.chmod(0o755)
@@ -130,7 +130,7 @@ def test_marks_of_an_outer_session_do_not_reach_the_agent(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("own", "expected"), [(None, "4"), ("9", "9")])
-def test_what_the_user_has_set_stays_where_a_spec_only_proposes(
+def test_a_variable_that_the_user_set_beats_the_specs_default(
     own: str | None, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claude = tmp_path / "claude"

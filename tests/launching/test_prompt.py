@@ -1,4 +1,4 @@
-"""Where a prompt is looked for."""
+"""Where the prompt is found."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """`project/ralph.yml`, and a working directory `project/work` below it; ralph is called in `project/here`."""
+    """`project/ralph.yml`, and a working directory `project/work` below it; the current directory is `project/here`."""
     project = tmp_path / "project"
     for name in ("work", "here"):
         (project / name).mkdir(parents=True)
@@ -31,14 +31,14 @@ def found(tree: Path, yaml: str = "", environ: dict[str, str] | None = None, **f
     return prompt_source(resolve(tree / "work", flags, environ=environ or {}), tree / "work")
 
 
-def test_by_default_it_is_prompt_md_in_the_working_directory(tree: Path) -> None:
+def test_the_default_is_prompt_md_in_the_working_directory(tree: Path) -> None:
     (tree / "work" / "PROMPT.md").write_text("work\n")
     (tree / "PROMPT.md").write_text("project\n")
     source = found(tree)
     assert (source.read(), source.shown) == ("work\n", "PROMPT.md")
 
 
-def test_a_path_in_the_file_is_seen_from_the_working_directory_then_from_the_file(tree: Path) -> None:
+def test_a_path_in_ralph_yml_is_relative_to_the_working_directory_then_to_that_file(tree: Path) -> None:
     (tree / "P.md").write_text("beside\n")
     assert found(tree, "prompt_file: P.md\n").read() == "beside\n"
     (tree / "work" / "P.md").write_text("work\n")
@@ -46,7 +46,7 @@ def test_a_path_in_the_file_is_seen_from_the_working_directory_then_from_the_fil
 
 
 @pytest.mark.parametrize("how", ["flag", "variable"])
-def test_a_path_that_was_typed_is_seen_from_here_then_from_the_working_directory(tree: Path, how: str) -> None:
+def test_a_typed_path_is_relative_to_the_current_directory_then_to_the_working_directory(tree: Path, how: str) -> None:
     given: dict[str, Any] = {"prompt_file": "P.md"} if how == "flag" else {"environ": {"RALPH_PROMPT_FILE": "P.md"}}
     (tree / "work" / "P.md").write_text("work\n")
     assert found(tree, **given).read() == "work\n"
@@ -54,7 +54,7 @@ def test_a_path_that_was_typed_is_seen_from_here_then_from_the_working_directory
     assert found(tree, **given).read() == "here\n"
 
 
-def test_it_is_read_again_each_time(tree: Path) -> None:
+def test_the_prompt_is_read_again_each_time(tree: Path) -> None:
     (tree / "work" / "PROMPT.md").write_text("one\n")
     source = found(tree)
     assert source.read() == "one\n"
@@ -62,7 +62,7 @@ def test_it_is_read_again_each_time(tree: Path) -> None:
     assert source.read() == "two\n"
 
 
-def test_only_a_command_may_do_without(tree: Path) -> None:
+def test_only_a_command_can_run_without_a_prompt(tree: Path) -> None:
     source = found(tree, agent_cmd="cat")
     assert source.absent
     assert source.read() == ""
@@ -74,7 +74,7 @@ def test_only_a_command_may_do_without(tree: Path) -> None:
         found(tree, agent_cmd="cat", prompt_file="missing.md").read()
 
 
-def test_home_is_understood(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tilde_stands_for_the_home_directory(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tree))
     (tree / "P.md").write_text("home\n")
     assert found(tree, "prompt_file: ~/P.md\n").read() == "home\n"

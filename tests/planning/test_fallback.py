@@ -1,4 +1,4 @@
-"""The plans of the agents that take over."""
+"""The launches of fallbacks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def agents(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """`claude` and `codex` in PATH, and nothing else of that kind."""
+    """`claude` and `codex` in PATH, and no other agent."""
     programs = tmp_path_factory.mktemp("programs")
     for name, version in (("claude", "2.1.0 (Claude Code)"), ("codex", "codex-cli 0.166.0")):
         program = programs / name
@@ -28,12 +28,12 @@ def agents(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin")
 
 
-def plan(folder: Path, **flags: Any) -> Launch:
+def launch(folder: Path, **flags: Any) -> Launch:
     return prepare_launch(resolve(folder, flags, environ={}), folder, Trust(everything=True))
 
 
-def test_each_agent_of_the_list_has_its_own_plan(tmp_path: Path) -> None:
-    made = plan(tmp_path, agents=("claude,codex",))
+def test_each_agent_in_the_list_has_its_own_launch(tmp_path: Path) -> None:
+    made = launch(tmp_path, agents=("claude,codex",))
     assert (made.agent, [other.agent for other in made.fallbacks]) == ("claude", ["codex"])
     (codex,) = made.fallbacks
     assert Path(codex.base[0]).name == "codex"
@@ -41,26 +41,26 @@ def test_each_agent_of_the_list_has_its_own_plan(tmp_path: Path) -> None:
     assert codex.fallbacks == ()
 
 
-def test_what_was_written_for_the_first_is_not_given_to_the_others_and_that_is_said(tmp_path: Path) -> None:
-    made = plan(tmp_path, agents=("claude,codex",), model="opus", transcript="claude")
+def test_a_fallback_does_not_get_the_first_agents_model_and_a_warning_says_so(tmp_path: Path) -> None:
+    made = launch(tmp_path, agents=("claude,codex",), model="opus", transcript="claude")
     (codex,) = made.fallbacks
     assert "opus" in made.base
     assert "opus" not in codex.base
     assert codex.transcript == "codex"
-    assert any("model (--model) is for claude: codex runs with its own" in w for w in made.resolved.warnings)
+    assert any("model (--model) is for claude: codex uses its own" in w for w in made.resolved.warnings)
 
 
-def test_without_a_list_nobody_takes_over(tmp_path: Path) -> None:
-    assert plan(tmp_path, agent="claude").fallbacks == ()
-    assert plan(tmp_path, agents=("claude,codex",), on_limit="wait").fallbacks == ()
+def test_without_a_list_there_are_no_fallbacks(tmp_path: Path) -> None:
+    assert launch(tmp_path, agent="claude").fallbacks == ()
+    assert launch(tmp_path, agents=("claude,codex",), on_limit="wait").fallbacks == ()
 
 
-def test_a_command_can_be_one_of_them(tmp_path: Path) -> None:
-    made = plan(tmp_path, agents=("custom,codex",), agent_cmd="my-agent --yes")
+def test_a_command_can_have_fallbacks(tmp_path: Path) -> None:
+    made = launch(tmp_path, agents=("custom,codex",), agent_cmd="my-agent --yes")
     assert (made.template, [other.agent for other in made.fallbacks]) == ("my-agent --yes", ["codex"])
     assert made.fallbacks[0].template is None
 
 
-def test_one_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_fallback_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Gemini"):
-        plan(tmp_path, agents=("claude,gemini",))
+        launch(tmp_path, agents=("claude,gemini",))

@@ -63,7 +63,7 @@ def test_an_own_run_is_resumed_without_a_question_unless_it_was_changed_or_moved
     shutil.copytree(run, run.with_name("20990101-000000-000aa"))
     facts = (run / "run.json").read_text()
     moved = ralph("run", "3", "--resume", "20990101")
-    assert (moved.returncode, "not made here by you" in moved.stderr) == (64, True), moved
+    assert (moved.returncode, "cannot tell whether you started run" in moved.stderr) == (64, True), moved
     (run / "run.json").write_text(facts.replace("test -e more", "touch ran"))
     assert ralph("run", "3", "--resume", run.name).returncode == 64
     assert not (repo / "ran").exists()

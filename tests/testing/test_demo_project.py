@@ -46,7 +46,7 @@ def test_its_check_runs_under_a_python_whose_path_needs_quoting(
     project = tmp_path / "project"
     project.mkdir()
     demo_project.create(project)
-    (check,) = resolve(project, {}).settings.verify
+    (check,) = resolve(project, {}, environ={}).settings.verify
     subprocess.run(["sh", "-c", check], cwd=project, check=True, capture_output=True)
 
 

@@ -1,4 +1,4 @@
-"""What may run, as a value."""
+"""Trust as a value."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_an_approval_covers_one_directory(tmp_path: Path) -> None:
     assert trust.missing(script(tmp_path / "b"))
 
 
-def test_what_was_approved_earlier_is_recalled(tmp_path: Path) -> None:
+def test_earlier_approvals_are_recalled(tmp_path: Path) -> None:
     wanted = script(tmp_path)
     store.remember(wanted)
     assert required(Trust(), wanted).missing(wanted) == []
@@ -48,7 +48,7 @@ def test_what_was_approved_earlier_is_recalled(tmp_path: Path) -> None:
         required(Trust(), script(tmp_path, "other\n"))
 
 
-def test_an_approval_that_is_removed_later_does_not_end_a_run_that_has_it(tmp_path: Path) -> None:
+def test_removing_an_approval_does_not_end_a_run_that_has_it(tmp_path: Path) -> None:
     wanted = script(tmp_path)
     store.remember(wanted)
     trust = required(Trust(), wanted)
@@ -63,5 +63,5 @@ def test_a_variable_approves_everything_for_one_run(value: str, everything: bool
     assert (trust.missing(script(tmp_path)) == []) is everything
 
 
-def test_so_does_the_flag() -> None:
+def test_the_flag_approves_everything_for_one_run() -> None:
     assert from_environment({}, flag=True).everything

@@ -1,4 +1,4 @@
-"""The question whether a repository may run its own code, which `ralph run` asks at a terminal."""
+"""Asks at the terminal whether a repository may run its own code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def approve(trust: Trust, wanted: list[Item]) -> Trust:
-    """The trust that covers all of `wanted`: approved earlier, or now at the terminal. Otherwise a TrustError."""
+    """Returns a trust that covers all of `wanted`: approved earlier, or now at the terminal. Otherwise a TrustError."""
     trust = trust.recalling(wanted)
     missing = trust.missing(wanted)
     if not missing:
@@ -25,18 +25,18 @@ def approve(trust: Trust, wanted: list[Item]) -> Trust:
     echo(f"This repository would {describe.what_for(missing)}:", err=True)
     echo("\n".join(describe.listed(missing)), err=True)
     if not _confirmed():
-        raise TrustError("not approved: nothing was run")
+        raise TrustError("you did not approve it, so nothing was run")
     try:
         store.remember(missing)
     except RunError as error:
-        echo(f"ralph: {error}", err=True)  # it is approved for this run all the same
+        echo(f"ralph: {error}", err=True)  # the approval still counts for this run
     return trust.approving(missing)
 
 
 def _confirmed() -> bool:
-    import click  # most runs have nothing to ask
+    import click  # late: most runs ask nothing
 
     try:
-        return click.confirm("Approve it as it is now?", default=False, err=True)
+        return click.confirm("Approve this?", default=False, err=True)
     except click.Abort:
         raise KeyboardInterrupt from None

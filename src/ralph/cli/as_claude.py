@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from ralph.as_claude.flags import Asked
     from ralph.launching.launch import Launch
 
-#: Set for the agent: one that is itself `ralph as-claude` would start itself for ever.
+#: Set in the agent's environment: an agent that is `ralph as-claude` itself would start itself forever.
 _INSIDE = "RALPH_AS_CLAUDE"
 _SANDBOXES = ("danger-full-access", "workspace-write", "read-only")
-_CLAUDES = ("opus", "sonnet", "haiku", "claude", "opusplan", "default")
+#: How the names of Claude's models begin.
+_CLAUDE_MODELS = ("opus", "sonnet", "haiku", "claude", "opusplan", "default")
 
 
 @click.command(
@@ -62,7 +63,7 @@ def _prompt(asked: Asked) -> str:
         return os.fsencode(asked.prompt).decode("utf-8", "surrogateescape")
     text = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
     if not text.strip():
-        raise UsageError("there is no prompt: give it with -p, or on stdin")
+        raise UsageError("there is no prompt: give one with -p, or on stdin")
     return text
 
 
@@ -72,33 +73,33 @@ def _launch(asked: Asked) -> Launch:
     from ralph.as_claude.once import with_sandbox
     from ralph.config.layers import resolve
     from ralph.config.settings import HOSTED
-    from ralph.planning.brought import brought
+    from ralph.planning.approvals import items_to_approve
     from ralph.planning.prepare import prepare_launch
     from ralph.planning.settle import working_directory
     from ralph.trust.approval import from_environment, required
 
     workdir = working_directory(None)
     given: dict[str, Any] = {"agent": asked.agent} if asked.agent else {}
-    # Of the settings only the agent and its deadlines matter; another convention's would lead back to here.
-    resolved = resolve(workdir, given)
+    # Only the agent and its deadlines matter here. The settings of another convention could lead back to this command.
+    resolved = resolve(workdir, given, environ=os.environ)
     cleared: dict[str, Any] = dict.fromkeys(HOSTED) | {
         "plan": None,
         "continue_session": False,
         "allowed_tools": (),
         "verify": (),
     }
-    if asked.agent:  # what stands in a file about an agent is about the one that is named there
+    if asked.agent:  # settings in a file are for the agent named in that file
         cleared |= {"command": None, "agent_cmd": None, "model": None, "transcript": "auto"}
     settings = msgspec.structs.replace(resolved.settings, **cleared)
     model = _model(asked, settings.agent, settings.model)
     resolved = msgspec.structs.replace(resolved, settings=msgspec.structs.replace(settings, model=model))
-    trust = required(from_environment(os.environ), brought(resolved, workdir))
+    trust = required(from_environment(os.environ), items_to_approve(resolved, workdir))
     launch = prepare_launch(resolved, workdir, trust)
     if model is None and (named := os.environ.get(_variable(launch.agent))):
         again = msgspec.structs.replace(resolved.settings, model=named)
         launch = prepare_launch(msgspec.structs.replace(resolved, settings=again), workdir, trust)
     if launch.agent == "claude" and os.environ.get(_INSIDE):
-        raise UsageError("the agent 'claude' here is `ralph as-claude` itself: name another one with --agent")
+        raise UsageError("the agent 'claude' is `ralph as-claude` itself here: choose another agent with --agent")
     if launch.agent == "codex" and (mode := os.environ.get("CODEX_SANDBOX")):
         if mode not in _SANDBOXES:
             raise UsageError(f"CODEX_SANDBOX: expected one of {', '.join(_SANDBOXES)}, not '{mode}'")
@@ -107,10 +108,10 @@ def _launch(asked: Asked) -> Launch:
 
 
 def _model(asked: Asked, agent: str, configured: str | None) -> str | None:
-    """The flag, then the agent's own variable; a model of Claude's means nothing to another agent."""
+    """The flag, then the agent's own variable. Another agent does not know Claude's models, so they are ignored."""
     named = asked.model
-    if named and agent != "claude" and named.startswith(_CLAUDES):
-        echo(f"ralph as-claude: --model {named} is Claude's; the agent uses its own", err=True)
+    if named and agent != "claude" and named.startswith(_CLAUDE_MODELS):
+        echo(f"ralph as-claude: ignoring --model {named}, a Claude model: the agent uses its own model", err=True)
         named = None
     return named or (os.environ.get(_variable(agent)) if agent != "auto" else None) or configured
 
@@ -122,5 +123,5 @@ def _variable(agent: str) -> str:
 def _switch(variable: str) -> bool:
     value = os.environ.get(variable, "0")
     if value not in ("", "0", "1"):
-        echo(f"ralph as-claude: {variable} is 0 or 1, not '{value}': taken as 0", err=True)
+        echo(f"ralph as-claude: {variable} must be 0 or 1, not '{value}'; using 0", err=True)
     return value == "1"

@@ -11,6 +11,8 @@ from ralph.cli.echo import echo, echo_json
 from ralph.planning.settle import settle
 from ralph.trust.approval import from_environment
 
+_NO_FILES = "none (no ralph.yml in this directory or above, none in your user configuration)"
+
 
 @click.command("config", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("-c", "--config", "config_file", metavar="FILE", help="Use this ralph.yml instead of the nearest one.")
@@ -41,6 +43,6 @@ def config_command(config_file: str | None, schema: bool, as_json: bool) -> None
     echo()
     if resolved.follows:
         echo(resolved.follows)
-    echo("files: " + (", ".join(str(f) for f in resolved.files) or "none (no ralph.yml here or above, none of yours)"))
+    echo("files: " + (", ".join(str(f) for f in resolved.files) or _NO_FILES))
     for warning in resolved.warnings:
         echo(mask.text(f"warning: {warning}"), err=True)

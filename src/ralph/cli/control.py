@@ -1,4 +1,4 @@
-"""`ralph stop`, `ralph pause`, `ralph resume`, `ralph steer`: to a run that goes on, from another terminal."""
+"""`ralph stop`, `ralph pause`, `ralph resume`, `ralph steer`: control an active run from another terminal."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ _cwd = click.option(
 )
 _run = click.argument("run", required=False)
 
-#: How long `ralph stop` waits for an iteration to be finished.
-_PATIENCE = 60.0
-#: What an end takes beyond the grace.
+#: How long `ralph stop` waits for the current iteration to finish, in seconds.
+_STOP_WAIT = 60.0
+#: How long the end of a run may take in addition to the agent's grace period.
 _MARGIN = 30.0
-#: In this time a run that has no iteration under way has reacted.
-_SOON = 0.7
-_STEP = 0.05
+#: How long a run may take to react when no iteration is running.
+_REACTION = 0.7
+_POLL_INTERVAL = 0.05
+#: A first word of this length may be a run's id (`20261115`); a shorter number may begin a sentence.
+_MIN_ID_LENGTH = 8
 
 
 @click.command("stop", context_settings=_HELP)
@@ -44,10 +46,10 @@ _STEP = 0.05
 @click.option(
     "--now", is_flag=True, help="End the iteration now; the agent gets its grace period. Repeat to kill it at once."
 )
-@click.option("--wait", "patience", metavar="TIME", help="How long to wait for the run to end. [default: 1m]")
+@click.option("--wait", "wait", metavar="TIME", help="How long to wait for the run to end. [default: 1m]")
 @click.option("--no-wait", is_flag=True, help="Request the stop without waiting for the run to end.")
 @_cwd
-def stop_command(run: str | None, now: bool, patience: str | None, no_wait: bool, cwd: str | None) -> None:
+def stop_command(run: str | None, now: bool, wait: str | None, no_wait: bool, cwd: str | None) -> None:
     """Stop a run after the current iteration.
 
     RUN is the id of a run or the beginning of it; without it, the run in this directory is stopped. With --now, the
@@ -56,19 +58,22 @@ def stop_command(run: str | None, now: bool, patience: str | None, no_wait: bool
     Exit codes: 0 the run has ended (or, with --no-wait, the stop was requested), 1 the run did not end in time (the
     request remains), 64 there is no such run.
     """
-    limit = _seconds(patience) if patience is not None else None
+    limit = _seconds(wait) if wait is not None else None
     paths = _find(run, cwd)
-    asked = Requests(paths).ask_stop(now=now)
+    stop = Requests(paths).ask_stop(now=now)
     if no_wait:
-        echo(f"run {paths.run_id} was asked to end {_when(asked, paths)}")
+        echo(f"run {paths.run_id} will stop {_when(stop, paths)}")
         return
     if limit is None:
-        limit = _PATIENCE if asked is Stop.FINISH else _grace(paths) + _MARGIN
-    if not _until(lambda: not is_alive(paths), min(limit, _SOON)):
-        echo(f"run {paths.run_id} ends {_when(asked, paths)} …", err=True)
-        if not _until(lambda: not is_alive(paths), limit - _SOON):
-            how = "`ralph stop --now` would not wait for it" if asked is Stop.FINISH else "asked again, it ends at once"
-            raise RunError(f"run {paths.run_id} has not ended in {format_duration(limit)}; it still will. {how}")
+        limit = _STOP_WAIT if stop is Stop.FINISH else _grace(paths) + _MARGIN
+    if not _until(lambda: not is_alive(paths), min(limit, _REACTION)):
+        echo(f"run {paths.run_id} will stop {_when(stop, paths)} …", err=True)
+        if not _until(lambda: not is_alive(paths), limit - _REACTION):
+            faster = "To end the iteration now" if stop is Stop.FINISH else "To kill the agent at once"
+            raise RunError(
+                f"run {paths.run_id} has not stopped after {format_duration(limit)}; the request remains.\n"
+                f"  {faster}: ralph stop --now"
+            )
     echo(_ended(paths))
 
 
@@ -84,18 +89,18 @@ def pause_command(run: str | None, now: bool, cwd: str | None) -> None:
     """
     paths = _find(run, cwd)
     if is_paused(paths):
-        echo(f"run {paths.run_id} is paused already; `ralph resume` lets it go on")
+        echo(f"run {paths.run_id} is already paused; `ralph resume` resumes it")
         return
     Requests(paths).ask_pause(now=now)
-    limit = _grace(paths) + _MARGIN if now else _SOON
+    limit = _grace(paths) + _MARGIN if now else _REACTION
     if _until(lambda: is_paused(paths) or not is_alive(paths), limit):
         if not is_paused(paths):
             raise UsageError(_ended(paths))
-        echo(f"run {paths.run_id} is paused; `ralph resume` lets it go on")
+        echo(f"run {paths.run_id} is paused; `ralph resume` resumes it")
     else:
         echo(
-            f"run {paths.run_id} pauses after iteration {_iteration(paths)} (--now would not wait for it); "
-            "`ralph resume` calls it off, or lets it go on then"
+            f"run {paths.run_id} will pause after iteration {_iteration(paths)}; `ralph pause --now` does not wait for "
+            "it, and `ralph resume` cancels the pause"
         )
 
 
@@ -112,13 +117,13 @@ def resume_command(run: str | None, cwd: str | None) -> None:
     paths = active_run(state, run if run is not None else _only_paused(state))
     held = is_paused(paths)
     if not Requests(paths).end_pause() and not held:
-        raise UsageError(f"run {paths.run_id} is not paused: it is going on")
+        raise UsageError(f"run {paths.run_id} is not paused: it is running")
     if not held:
-        echo(f"run {paths.run_id} was not paused yet; it will not be")
+        echo(f"run {paths.run_id} was not paused yet; the pause is canceled")
     elif _until(lambda: not is_paused(paths) or not is_alive(paths), _MARGIN):
-        echo(f"run {paths.run_id} goes on")
+        echo(f"run {paths.run_id} continues")
     else:
-        raise RunError(f"run {paths.run_id} has not gone on in {format_duration(_MARGIN)}")
+        raise RunError(f"run {paths.run_id} has not continued after {format_duration(_MARGIN)}; see `ralph runs`")
 
 
 @click.command("steer", context_settings=_HELP)
@@ -144,7 +149,7 @@ def steer_command(words: tuple[str, ...], run: str | None, as_list: bool, clear:
     name, text = (run, list(words)) if run is not None else _split(state, words, alone=as_list or clear)
     if as_list or clear:
         if text or (as_list and clear):
-            raise UsageError("--list and --clear stand alone, at most with a RUN")
+            raise UsageError("use --list or --clear alone: they take no note, only a RUN")
         requests = Requests(reader.find_run(state, name) if name is not None else active_run(state, None))
         notes = requests.notes()
         if clear:
@@ -154,31 +159,29 @@ def steer_command(words: tuple[str, ...], run: str | None, as_list: bool, clear:
         for number, note in enumerate(notes, 1):
             echo("\n   ".join(f"{number}. {note.text.strip()}".split("\n")))
         if not notes:
-            echo("no notes wait", err=True)
+            echo("there are no pending notes", err=True)
         return
     body = sys.stdin.buffer.read().decode("utf-8", "replace") if text == ["-"] else " ".join(text)
     body = body.encode("utf-8", "replace").decode().replace("\0", "�")
     if not body.strip():
-        raise UsageError('there is no note: say what the agent should know, as in `ralph steer "Leave the API alone"`')
+        raise UsageError(
+            'there is no note: write what the agent should know, as in `ralph steer "Leave the API alone"`'
+        )
     paths = active_run(state, name)
     Requests(paths).add_note(body)
-    where = "when it goes on" if condition(paths) is Condition.PAUSED else f"after iteration {_iteration(paths)}"
-    echo(f"noted: it will stand in front of the next prompt of run {paths.run_id}, {where}")
+    when = "when it is resumed" if condition(paths) is Condition.PAUSED else f"after iteration {_iteration(paths)}"
+    echo(f"noted: run {paths.run_id} adds it to its next prompt, {when}")
 
 
 def _split(state: StatePaths, words: tuple[str, ...], *, alone: bool) -> tuple[str | None, list[str]]:
-    """A first word that is a run's id, or begins one as no other word does, is meant as such."""
+    """The run and the note. The first word names the run if it looks like an id and there is such a run."""
     if not words:
         return None, []
     first, *rest = words
     known = any(paths.run_id.startswith(first) for paths in reader.list_runs(state))
-    if (rest or alone) and (alone or (known and len(first) >= _LIKE_AN_ID and first[:8].isdigit())):
+    if (rest or alone) and (alone or (known and len(first) >= _MIN_ID_LENGTH and first[:8].isdigit())):
         return first, rest
     return None, list(words)
-
-
-#: `20261115`: a shorter number may begin a sentence.
-_LIKE_AN_ID = 8
 
 
 def _find(run: str | None, cwd: str | None) -> RunPaths:
@@ -186,7 +189,7 @@ def _find(run: str | None, cwd: str | None) -> RunPaths:
 
 
 def _only_paused(state: StatePaths) -> str | None:
-    """Among several runs, the one that can be meant."""
+    """The paused run, if exactly one of the active runs is paused."""
     from ralph.journal.alive import active_runs
 
     paused = [paths.run_id for paths in active_runs(state) if is_paused(paths)]
@@ -198,16 +201,16 @@ def _until(condition: Callable[[], bool], seconds: float) -> bool:
     while not condition():
         if time.monotonic() >= end:
             return False
-        time.sleep(_STEP)
+        time.sleep(_POLL_INTERVAL)
     return True
 
 
-def _when(asked: Stop, paths: RunPaths) -> str:
-    match asked:
+def _when(stop: Stop, paths: RunPaths) -> str:
+    match stop:
         case Stop.FINISH:
             return f"after iteration {_iteration(paths)}"
         case Stop.NOW:
-            return f"now (its agent gets {format_duration(_grace(paths))} to end by itself)"
+            return f"now (its agent has {format_duration(_grace(paths))} to exit)"
         case Stop.AT_ONCE:
             return "at once"
 
@@ -215,7 +218,7 @@ def _when(asked: Stop, paths: RunPaths) -> str:
 def _ended(paths: RunPaths) -> str:
     end: dict[str, Any] | None = reader.run_end(paths)
     if end is None:
-        return f"run {paths.run_id} has died without a summary; `ralph run --resume {paths.run_id}` goes on with it"
+        return f"run {paths.run_id} died without a summary; you can resume it with `ralph run --resume {paths.run_id}`"
     how, code = str(end.get("end")).replace("_", " "), end.get("exit_code")
     iterations = end.get("iterations")
     count = "1 iteration" if iterations == 1 else f"{iterations} iterations"
@@ -240,4 +243,4 @@ def _seconds(text: str) -> float:
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise UsageError(f"--wait: {error}") from None
+        raise UsageError(f"--wait: {error}, not '{text}'") from None

@@ -1,4 +1,4 @@
-"""What a user sees of a bug in ralph itself: a sentence, and where the details are."""
+"""Reports a bug in ralph itself: a sentence for the user, the details in a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ralph.system.files import leads_out
 
 
 def report(error: BaseException) -> None:
-    """Writes the details to a file and says which."""
+    """Writes the details to a file and prints where it is."""
     from ralph.masking.masker import for_environment
 
     mask = for_environment()
@@ -24,28 +24,29 @@ def report(error: BaseException) -> None:
     path = _write(mask.text(_details(error)))
     if path is not None:
         lines.append(f"  The details are in {path}; please report them.")
-    lines.append("  With RALPH_DEBUG=1 they are shown here instead.")
+    lines.append("  Set RALPH_DEBUG=1 to see the traceback here instead.")
     echo(mask.text("\n".join(lines)), err=True)
 
 
 def _details(error: BaseException) -> str:
     from ralph import __version__
 
-    # The command's name only: what follows it may be private, and the file is meant to be passed on.
+    # Only the name of the command: its arguments may be private, and the user may pass the file on.
     command = next((a for a in sys.argv[1:] if not a.startswith("-")), "")
     head = f"ralph {__version__}, Python {platform.python_version()}, {platform.platform()}\nralph {command}\n\n"
     return head + "".join(traceback.format_exception(error))
 
 
 def _write(text: str) -> Path | None:
-    """Beside the journal if there is one, else where temporary files go."""
+    """Writes to .ralph if that exists, else to the directory for temporary files."""
     name = f"ralph-crash-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
-    own = [] if leads_out(Path(".ralph"), Path()) else [Path(".ralph")]  # a link of somebody else's is no place for it
+    # A .ralph that is a link out of the repository may not be the user's.
+    own = [] if leads_out(Path(".ralph"), Path()) else [Path(".ralph")]
     for folder in (*own, Path(tempfile.gettempdir())):
         try:
             (folder / name).touch(mode=0o600, exist_ok=False)
             (folder / name).write_text(text, encoding="utf-8", errors="replace")
         except OSError:
-            continue  # the other place, or no file at all: the sentence is told in any case
+            continue  # try the other directory; without any file, the sentence is still printed
         return folder / name
     return None

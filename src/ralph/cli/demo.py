@@ -20,13 +20,13 @@ from ralph.testing.demo_agent import FAST
 from ralph.trust import store
 
 _INTRO = """\
-A demo agent works on a small library, in a git repository made for this: one
-task an iteration, each time with a fresh context. No model is asked and its
-words are scripted, but the process, the files, the tests and the commits are
-real. Once it says that all is done when it is not: see what ralph makes of it.
+A demo agent works on a small library in a new git repository: one task per
+iteration, each time with a fresh context. It calls no model, and its words are
+scripted; the process, the files, the tests and the commits are real. At one
+point it claims to be done when it is not. Watch what ralph does about it.
 """
 
-#: Settings of the user's own runs stay out of it; how the screen looks, and how fast, does not.
+#: Of the user's own settings, only those for the screen and the speed apply to the demo.
 _KEPT = ("RALPH_UI", "RALPH_DEBUG", FAST)
 
 
@@ -52,20 +52,20 @@ def demo_command(folder: str | None, fast: bool, ui: str | None) -> int:
         demo_project.claim_folder(workdir)
     demo_project.create(workdir)
     try:
-        store.remember_file(workdir / "ralph.yml")  # for `ralph run` there, later
+        store.remember_file(workdir / "ralph.yml")  # so that the user can `ralph run` there later
     except RunError as error:
         echo(f"ralph demo: {error}", err=True)
-    loud = ui != Ui.QUIET
-    if loud:
+    quiet = ui == Ui.QUIET
+    if not quiet:
         echo(_INTRO, err=True)
     flags = {"cwd": str(workdir), "agent": "demo"} | ({"ui": ui} if ui is not None else {})
     code = run(flags, trust=True, environ=_environment(workdir, fast=fast))
-    echo(_afterwards(workdir, code) if loud else f"The demo is in {workdir}", err=True)
+    echo(f"The demo is in {workdir}" if quiet else _next_steps(workdir, code), err=True)
     return code
 
 
 def _environment(workdir: Path, *, fast: bool) -> dict[str, str]:
-    """The demo looks the same for everybody: no settings, no git variables, no ralph.yml of the user's."""
+    """Without the user's settings, git variables and ralph.yml, so that the demo is the same for everybody."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -75,31 +75,31 @@ def _environment(workdir: Path, *, fast: bool) -> dict[str, str]:
     return kept | config | ({FAST: "1"} if fast else {})
 
 
-def _afterwards(workdir: Path, code: int) -> str:
-    ralph = _our_name()
+def _next_steps(workdir: Path, code: int) -> str:
+    ralph = _own_command()
     here = Path.cwd()
     place = workdir.relative_to(here) if workdir.is_relative_to(here) and workdir != here else workdir
-    look = [
+    explore = [
         ("git log --oneline", "what the agent committed"),
         (f"{ralph} show", "the run again, from its journal"),
-        (f"{ralph} show --iteration 4", "where the agent said it too early"),
-        (f"{ralph} run --dry-run", "how the agent is started"),
+        (f"{ralph} show --iteration 4", "the iteration with the false claim"),
+        (f"{ralph} run --dry-run", "how ralph starts the agent"),
     ]
-    go_on = [(f"{ralph} run", "go on where it stopped")]
-    commands = look if code == 0 else go_on
+    finish = [(f"{ralph} run", "finish the remaining tasks")]
+    commands = explore if code == 0 else finish
     width = max(len(command) for command, _ in commands)
     lines = [f"  {command:<{width}}   {what}" for command, what in commands]
     return "\n".join(
         [
-            f"\nEverything is still there. Have a look:\n\n  cd {shlex.quote(str(place))}",
+            f"\nThe demo's files are still there. Have a look:\n\n  cd {shlex.quote(str(place))}",
             *lines,
-            "\nWith an agent of yours, in a repository of yours: `ralph init`, then `ralph run`.",
+            "\nTo use your own agent in your own repository: `ralph init`, then `ralph run`.",
         ]
     )
 
 
-def _our_name() -> str:
-    """How the user can call us again: `ralph` only if that is what the shell would find."""
+def _own_command() -> str:
+    """The command that starts this ralph again: `ralph` only if the shell would find this one."""
     script = Path(sys.argv[0])
     if script.name != "ralph":
         return f"{shlex.quote(sys.executable)} -m ralph"

@@ -46,32 +46,32 @@ def doctor_command(live: str | None, as_json: bool, model: str | None, cwd: str 
     from ralph.launching.known import spec_of
     from ralph.launching.masking import resolved_masker
 
-    settled, problem = _settle({k: v for k, v in (("cwd", cwd), ("model", model)) if v}, config_file)
+    settled, config_problem = _settle({k: v for k, v in (("cwd", cwd), ("model", model)) if v}, config_file)
     if live:
         live = spec_of(live, settled.workdir, settled.trust).name if live != "custom" else live
-    found = report.examine(settled, problem)
+    found = report.examine(settled, config_problem)
     mask = resolved_masker(settled.resolved)
     if not as_json:
         echo(mask.text("\n".join(_lines(found))))
-    answer, silent = None, None
+    answer, problem = None, None
     if live is not None:
         agent = live or found.would_use
         if not as_json and agent is not None:
-            echo(f"\nAsking {agent} for one word …")
-        answer, silent = _ask(settled, live or None, found)
+            echo(f"\nSending a prompt to {agent} …")
+        answer, problem = _ask(settled, live or None, found)
         if not as_json:
-            echo(mask.text("\n".join(_live_lines(answer) if answer else [f"Nobody was asked: {silent}"])))
+            echo(mask.text("\n".join(_live_lines(answer) if answer else [f"No prompt was sent: {problem}"])))
     if as_json:
-        whole = msgspec.to_builtins(found) | {"live": msgspec.to_builtins(answer), "live_problem": silent}
-        echo_json(mask.value(whole), indent=2)
+        everything = msgspec.to_builtins(found) | {"live": msgspec.to_builtins(answer), "live_problem": problem}
+        echo_json(mask.value(everything), indent=2)
     if live is None:
         return 0 if found.ready else 1
-    # The agent that was named may answer where the one that a run would take by itself is missing.
+    # The named agent may answer even if the one that a run would use is missing.
     return 0 if answer is not None and answer.ok and not found.blocked else 1
 
 
 def _ask(settled: Settled, agent: str | None, found: Report) -> tuple[Live | None, str | None]:
-    """What came back, or why nobody was asked."""
+    """The answer, or why no prompt was sent."""
     from ralph.cli.execute import execute
     from ralph.doctor.live import ask
     from ralph.errors import UsageError
@@ -85,13 +85,13 @@ def _ask(settled: Settled, agent: str | None, found: Report) -> tuple[Live | Non
 
 
 def _settle(flags: dict[str, Any], config_file: str | None) -> tuple[Settled, str | None]:
-    """The settings; if they are wrong, the defaults and what is wrong."""
+    """The settings. If they are wrong: the defaults, and what is wrong."""
     import os
 
     from ralph.config.layers import Resolved
     from ralph.config.settings import OPTIONS, Settings
     from ralph.errors import UsageError
-    from ralph.planning.brought import brought
+    from ralph.planning.approvals import items_to_approve
     from ralph.planning.settle import Settled, settle, working_directory
     from ralph.trust.approval import from_environment
 
@@ -103,7 +103,7 @@ def _settle(flags: dict[str, Any], config_file: str | None) -> tuple[Settled, st
         origins = {option.name: "default" for option in OPTIONS}
         resolved = Resolved(Settings(), origins, {}, [], [], environ=dict(os.environ))
         return Settled(resolved, workdir, trust), str(error)
-    wanted = brought(settled.resolved, settled.workdir)
+    wanted = items_to_approve(settled.resolved, settled.workdir)
     return Settled(settled.resolved, settled.workdir, settled.trust.recalling(wanted)), None
 
 
@@ -112,7 +112,7 @@ def _lines(found: Report) -> list[str]:
     for agent in found.agents:
         lines += _agent_lines(agent)
     if found.not_found:
-        lines.append(f"  not found: {', '.join(found.not_found)} (`ralph agents` says how to get them)")
+        lines.append(f"  not found: {', '.join(found.not_found)} (`ralph agents` shows how to install them)")
     lines += ["", "Here"]
     for check in found.checks:
         first, *rest = check.text.split("\n")
@@ -121,8 +121,8 @@ def _lines(found: Report) -> list[str]:
     lines.append("")
     if found.ready:
         missing = any(a.chosen and a.login is not None and a.login.state == "missing" for a in found.agents)
-        login = " Its login seems to be missing: see above." if missing else ""
-        lines.append(f"A run can start: it would use {found.would_use}.{login}")
+        login = " Its login seems to be missing (see above)." if missing else ""
+        lines.append(f"A run can start. It would use {found.would_use}.{login}")
     else:
         lines.append("A run cannot start:")
         lines += [f"  {line}" for reason in found.why_not for line in reason.split("\n")]
@@ -132,20 +132,20 @@ def _lines(found: Report) -> list[str]:
 def _agent_lines(agent: AgentCheck) -> list[str]:
     from ralph.doctor.report import describe_version
 
-    mark = "   <- a run uses this one" if agent.chosen else ""
+    mark = "   <- a run would use this one" if agent.chosen else ""
     rows = [("program", agent.path)]
     if agent.argv:
         rows += [("argv", shlex.join(agent.argv)), ("prompt", agent.prompt or "")]
     if agent.env:
-        rows.append(("set for it", ", ".join(f"{k}={v}" for k, v in agent.env.items())))
+        rows.append(("env set", ", ".join(f"{k}={v}" for k, v in agent.env.items())))
     if agent.unset_env:
-        rows.append(("kept from it", ", ".join(agent.unset_env)))
+        rows.append(("env removed", ", ".join(agent.unset_env)))
     if agent.withheld:
         rows.append(("withheld", ", ".join(agent.withheld)))
     if agent.login is not None:
         rows.append(("login", f"{agent.login.state.value}: {agent.login.why}"))
     if agent.file is not None:
-        rows.append(("described in", agent.file + (" (in place of the built-in one)" if agent.replaces else "")))
+        rows.append(("defined in", agent.file + (" (replaces the built-in one)" if agent.replaces else "")))
     rows += [("note", note) for note in agent.notes]
     rows += [("warning", warning) for warning in agent.warnings]
     if agent.problem is not None:
@@ -177,6 +177,6 @@ def _live_lines(answer: Live) -> list[str]:
         lines += [f"  {'':<11} {more}" for more in rest]
     lines += [f"  {'it said':<11} {line}" for text in answer.messages for line in text.split("\n")]
     if answer.missing:
-        lines.append(f"  warning     its output usually tells this, and did not: {', '.join(answer.missing)}")
-    lines.append(f"{answer.agent} answers." if answer.ok else f"{answer.agent} does not answer as it should.")
+        lines.append(f"  warning     missing in its output, which usually has it: {', '.join(answer.missing)}")
+    lines.append(f"{answer.agent} works." if answer.ok else f"{answer.agent} did not give a usable answer.")
     return lines

@@ -1,4 +1,4 @@
-"""What commands print: names and values in it may be anybody's, and nothing of it may control the terminal."""
+"""Printing. Names and values may come from anywhere, so nothing printed here can control the terminal."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ralph.system.terminal import escaped_json, safe
 
 
 def echo(text: object = "", *, err: bool = False) -> None:
-    """Lines of text."""
+    """Prints lines of text."""
     _write("\n".join(safe(line) for line in str(text).split("\n")), err=err)
 
 
 def echo_json(value: Any, *, indent: int | None = None) -> None:
-    """A value as JSON, with every character that a terminal obeys written as an escape."""
+    """Prints a value as JSON, with every control character escaped."""
     from ralph.transcripts.events import replace_surrogates
 
     data = msgspec.json.encode(replace_surrogates(msgspec.to_builtins(value)))
@@ -26,7 +26,7 @@ def echo_json(value: Any, *, indent: int | None = None) -> None:
 def _write(text: str, *, err: bool = False) -> None:
     stream = sys.stderr if err else sys.stdout
     if (stream.encoding or "").lower() in ("ascii", "us-ascii", "ansi_x3.4-1968"):
-        import click  # it knows how to write to a stream that says that it takes no more than that
+        import click  # it can write other characters to a stream that claims to take only ASCII
 
         click.echo(text, err=err)
         return

@@ -1,4 +1,4 @@
-"""Runs a launch: its journal, its screen, its processes, and the loop."""
+"""Runs a launch: opens its journal and its screen, then runs the loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.launching.prompt import NO_PROMPT
-from ralph.planning.brought import brought
+from ralph.planning.approvals import items_to_approve
 from ralph.planning.settle import working_directory
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def execute(
     past: RunPaths | None = None,
     config_file: str | None = None,
 ) -> int:
-    """Runs the loop and records all of it; the exit code. `shown` replaces the screen of the settings."""
+    """Runs the loop, records it, and returns the exit code. `shown` replaces the screen from the settings."""
     import time
 
     from ralph.journal.alive import directory_lock, report_dead_runs
@@ -47,8 +47,10 @@ def execute(
     from ralph.ui.guard import GuardedScreen
 
     settings = launch.settings
-    launch.trust.require(brought(launch.resolved, launch.workdir))  # it may have changed since it was approved
-    working_directory(str(launch.workdir))  # our own files must not recreate one that has vanished
+    launch.trust.require(
+        items_to_approve(launch.resolved, launch.workdir)
+    )  # files may have changed since they were approved
+    working_directory(str(launch.workdir))  # fail if it was deleted: writing the journal would create it again
     state = prepare_state(launch.workdir)
     recovered = recover(state)
     run_id = past.run_id if past else new_run_id(time.time())
@@ -92,7 +94,7 @@ def execute(
 
 
 def _known(past: RunPaths, journal: JournalWriter) -> Past:
-    """The state of the run to resume. `journal` holds its lock, so nobody else writes to it."""
+    """The state of the run to resume. `journal` holds its lock, so no other process writes to it."""
     from ralph.loop import resume
 
     return msgspec.structs.replace(resume.read(past), torn=journal.torn.decode("utf-8", "replace"))
@@ -101,7 +103,7 @@ def _known(past: RunPaths, journal: JournalWriter) -> Past:
 def _facts(
     launch: Launch, source: PromptSource, run_id: str, past: RunPaths | None, config_file: str | None
 ) -> dict[str, Any]:
-    """run.json: enough to know later what was run and how, and to resume it."""
+    """The content of run.json: what was run and how, enough to resume it."""
     import sys
     import time
 

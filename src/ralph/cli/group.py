@@ -1,4 +1,4 @@
-"""The commands as click sees them: each is imported only when it is used."""
+"""The click group of all commands; a command's module is imported only when the command is used."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ class LazyGroup(click.Group):
             from ralph.errors import nearest
 
             hint = nearest(args[0], _COMMANDS)
-            raise click.UsageError(f"there is no command '{args[0]}'{hint}; `ralph --help` lists them", ctx)
+            raise click.UsageError(f"There is no command '{args[0]}'{hint}; `ralph --help` lists all commands.", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The summaries come from the table, so that no command has to be imported."""
+        """Takes the summaries from the table, so that no command has to be imported."""
         width = max(len(name) for name in _COMMANDS)
         for heading, commands in _SECTIONS.items():
             with formatter.section(heading):
@@ -87,9 +87,9 @@ def ralph() -> None:
 
 
 def invoke() -> tuple[object, str]:
-    """Run the command line; returns its exit code and click's complaint, if there is one.
+    """Runs the command line; returns the exit code and click's error message, if there is one.
 
-    Click's own `main` would handle a closed pipe itself, with the exit code of a failed run.
+    Click's own `main` is not used: it handles a closed pipe itself, with the exit code of a failed run.
     """
     arguments = sys.argv[1:]
     try:
@@ -101,8 +101,8 @@ def invoke() -> tuple[object, str]:
         click.echo(error.format_message())
         return 0, ""
     except click.ClickException as error:
-        said = io.StringIO()
-        error.show(said)
-        return 64, said.getvalue().removesuffix("\n")
+        message = io.StringIO()
+        error.show(message)
+        return 64, message.getvalue().removesuffix("\n")
     except click.Abort:
         return 130, ""

@@ -11,7 +11,7 @@ from ralph.cli.echo import echo
 from ralph.config.yamlfile import NAMES
 from ralph.dialects.detect import find
 from ralph.errors import RunError, UsageError
-from ralph.planning.brought import brought, of_dialect
+from ralph.planning.approvals import items_to_approve, of_dialect
 from ralph.planning.settle import working_directory
 from ralph.trust import store
 from ralph.trust.approval import from_environment, required
@@ -70,25 +70,25 @@ def init_command(from_existing: bool) -> None:
     if write(workdir / "ralph.yml", _CONFIG):
         _remember(workdir / "ralph.yml")
     write(workdir / "PROMPT.md", _PROMPT)
-    echo("Next: say in PROMPT.md what to do, try `ralph run --dry-run`, then `ralph run`.")
+    echo("Next: describe the task in PROMPT.md, try `ralph run --dry-run`, then `ralph run`.")
 
 
 def write(path: Path, text: str) -> bool:
-    """Only if there is none yet; says what it did."""
+    """Creates a file unless it exists, prints what it did, and returns whether it created the file."""
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        echo(f"{path.name} exists already and stays as it is")
+        echo(f"{path.name} already exists and was not changed")
         return False
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from None
-    echo(f"wrote {path.name}")
+    echo(f"created {path.name}")
     return True
 
 
 def _remember(path: Path) -> None:
-    """Approves what ralph wrote; if that cannot be stored, the user will be asked."""
+    """Approves a file that ralph wrote. If that cannot be stored, ralph will ask the user later."""
     try:
         store.remember_file(path)
     except RunError as error:
@@ -103,12 +103,12 @@ def _from_existing(workdir: Path) -> None:
 
     for name in NAMES:
         if os.path.lexists(workdir / name):
-            raise UsageError(f"{name} exists already and stays as it is: this project has what it needs")
+            raise UsageError(f"{name} already exists and was not changed: rename or remove it to create a new one")
     found = next((f for f in find(workdir) if f.dialect is not Dialect.ORCHESTRATOR), None)
     if found is None:
         raise UsageError(
             "no files of another convention were found here (.ralphex/config, .ralphrc, .ralph/PROMPT.md, or "
-            "agents/*.sh with config).\n  `ralph init` writes a first ralph.yml."
+            "agents/*.sh with config).\n  To create a new ralph.yml: ralph init"
         )
     _, notes = choose(workdir, found.dialect)
     environ = dict(os.environ)
@@ -116,11 +116,12 @@ def _from_existing(workdir: Path) -> None:
     if found.dialect in RUN_TO_BE_READ:
         trust = required(trust, of_dialect(found, workdir, environ))
     layer = module(found.dialect).layer(found, workdir, environ)
-    resolved = resolve(workdir, {}, environ={}, dialect=layer)  # which tells what is wrong in these files
-    wanted = brought(resolved, workdir)
+    resolved = resolve(workdir, {}, environ={}, dialect=layer)  # raises a UsageError if these files are wrong
+    wanted = items_to_approve(resolved, workdir)
     if write(workdir / "ralph.yml", as_yaml(found, layer)) and not trust.recalling(wanted).missing(wanted):
         _remember(workdir / "ralph.yml")
     for note in (*notes, *resolved.warnings):
         echo(f"note: {note}")
-    echo(f"It says what the {found.dialect} convention's files say ({found.why}); they are not needed for it any more")
-    echo("but for the scripts that it names. Next: look at it, try `ralph run --dry-run`, then `ralph run`.")
+    echo(f"ralph.yml has the settings of the {found.dialect} convention's files ({found.why}).")
+    echo("Of these files, it still needs only the scripts that it names.")
+    echo("Next: read ralph.yml, try `ralph run --dry-run`, then `ralph run`.")

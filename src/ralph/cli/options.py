@@ -1,4 +1,4 @@
-"""Click options out of the table of settings, and their help in groups."""
+"""Click options made from the table of settings, and their help in groups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HELP_WIDTH = 80
 
 
 class GroupedCommand(click.Command):
-    """Shows its options under the headings of the table, the rest at the end."""
+    """Shows its options grouped as in the table of settings, and all others at the end."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.width = min(formatter.width, _HELP_WIDTH)
@@ -42,12 +42,12 @@ class GroupedCommand(click.Command):
 
 
 def setting_options(function: F) -> F:
-    """Every setting that has a flag, in the order of the table. Values are checked by the configuration."""
+    """Adds an option for every setting that has a flag, in the order of the table. `config` checks the values."""
     for option in reversed(OPTIONS):
         if not option.flags:
             continue
         if FIELDS[option.name].type is bool and not is_yes_or_no(option.name):
-            # What a file switches on, a flag can switch off.
+            # A flag can switch off what a file switches on.
             flags = (*option.flags[:-1], f"{option.flags[-1]}/--no-{option.flags[-1].removeprefix('--')}")
             function = click.option(*flags, option.name, default=None, help=option.help)(function)
         else:
@@ -63,5 +63,5 @@ def setting_options(function: F) -> F:
 
 
 def given(values: dict[str, Any]) -> dict[str, Any]:
-    """What was really on the command line."""
+    """Only the options that were on the command line."""
     return {name: value for name, value in values.items() if value is not None and value != ()}

@@ -1,4 +1,4 @@
-"""`ralph replay`: recorded output through an adapter, without running anything."""
+"""`ralph replay`: reads recorded output with an adapter, without running anything."""
 
 from __future__ import annotations
 

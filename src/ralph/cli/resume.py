@@ -1,4 +1,4 @@
-"""`ralph run --resume`: which run, and what its command line before."""
+"""`ralph run --resume`: finds the run, and the flags that it was started with."""
 
 from __future__ import annotations
 
@@ -14,18 +14,15 @@ from ralph.journal.backup import recover
 from ralph.journal.layout import StatePaths
 from ralph.journal.signature import is_ours
 from ralph.trust.approval import Trust, TrustError
-from ralph.trust.describe import whole
+from ralph.trust.describe import visible_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.journal.layout import RunPaths
 
-#: What `--resume` without a run means.
-LATEST = "latest"
-
-#: Answers to one question: one that is given now replaces all that were given then.
-_QUESTIONS = (
+#: Settings that exclude each other: if one of a group is given now, all earlier ones of that group are dropped.
+_ALTERNATIVES = (
     frozenset({"agent", "agents", "agent_cmd", "command", "args", "prompt_mode", "prompt_flag", *HOSTED}),
     frozenset({"prompt", "prompt_file", "plan"}),
 )
@@ -37,12 +34,12 @@ class Recalled(msgspec.Struct, frozen=True):
     paths: RunPaths
     flags: dict[str, Any]
     config_file: str | None
-    #: there is nothing left to do
+    #: the run is complete, so there is nothing to resume
     complete: bool
 
 
 def recall(workdir: Path, name: str, flags: dict[str, Any], config_file: str | None, trust: Trust) -> Recalled:
-    """Flags and variables of then, overridden by those of now; files are read again."""
+    """The run, with its earlier flags and variables overridden by the current ones. Files are read again."""
     recover(StatePaths(workdir))
     state = reader.find_state(workdir, trust)
     try:
@@ -50,14 +47,14 @@ def recall(workdir: Path, name: str, flags: dict[str, Any], config_file: str | N
     except UsageError as error:
         if name.isdigit() and len(name) < len("20260101"):
             raise UsageError(
-                f"{error}\n  --resume takes a run; a number of iterations goes first: `ralph run {name} --resume`"
+                f"{error}\n  --resume takes the id of a run. To set the number of iterations: ralph run {name} --resume"
             ) from None
         raise
     end = reader.run_end(paths)
     facts = reader.run_facts(paths)
     if not facts:
-        raise UsageError(f"run {paths.run_id} died before it started; start a new run")
-    before = settings_then(facts, flags)
+        raise UsageError(f"run {paths.run_id} died before it started, so it cannot be resumed: start a new run")
+    before = earlier_flags(facts, flags)
     config = facts.get("config")
     if not is_ours(paths, facts) and not trust.everything:
         raise TrustError(_foreign(paths.run_id, before))
@@ -71,44 +68,45 @@ def recall(workdir: Path, name: str, flags: dict[str, Any], config_file: str | N
 
 
 def _foreign(run_id: str, before: dict[str, Any]) -> str:
-    """For a run that the repository may have brought: this user may never have typed what it says."""
+    """Refuses a run that may have come with the repository: the user may never have typed the flags in its journal."""
     why = "its journal came with this directory, or was moved or changed"
-    lines = [f"run {run_id} was not made here by you, as far as ralph can tell: {why}."]
+    lines = [f"ralph cannot tell whether you started run {run_id}: {why}."]
     if before:
-        lines.append("Resuming it would use what its run.json says as if you had typed it:")
+        lines.append("Resuming it would use these settings from its run.json as if you had typed them:")
     for name, value in before.items():
-        first, *rest = whole(str(value))
+        first, *rest = visible_lines(str(value))
         lines += [f"  {name:<14} {first}", *(f"  {'':<14} {more}" for more in rest)]
     lines.append(f"Nothing was run. Start a new run, or if it is yours: ralph run --resume {run_id} --trust")
     return "\n".join(lines)
 
 
-def settings_then(facts: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
-    """The settings that came from the command line or the environment of the run to resume."""
+def earlier_flags(facts: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
+    """The settings from the command line and the environment of the run to resume, as far as they still apply."""
     origins, settings = facts.get("origins"), facts.get("settings")
     if not isinstance(origins, dict) or not isinstance(settings, dict):
         return {}
     masked = facts.get("masked")
     masked = masked if isinstance(masked, list) else []
-    answered = {name for question in _QUESTIONS if question & flags.keys() for name in question}
+    replaced = {name for group in _ALTERNATIVES if group & flags.keys() for name in group}
     before = {}
     for name, origin in origins.items():
         option = BY_NAME.get(name)
-        if option is None or name in answered or name == "cwd" or not isinstance(origin, str):
+        if option is None or name in replaced or name == "cwd" or not isinstance(origin, str):
             continue
         typed = origin.startswith("-") or origin == name.upper()
-        set_then = origin in option.all_env and not any(os.environ.get(v) for v in option.all_env)
-        if (typed or set_then) and settings.get(name) is not None:
+        from_variable = origin in option.all_env and not any(os.environ.get(v) for v in option.all_env)
+        if (typed or from_variable) and settings.get(name) is not None:
             if name in masked and name not in flags:
                 raise UsageError(f"{origin} contained a secret, which the journal does not store: give it again")
             before[name] = settings[name]
-    if "prompt_file" in before:  # as it was found then; the text of what could be read only once was stored
-        text, path = facts.get("prompt_text"), facts.get("prompt_path")
-        if "prompt_text" in masked:
-            raise UsageError("the prompt contained a secret, which the journal does not store: give it again")
-        if text is not None:
-            del before["prompt_file"]
-            before["prompt"] = text
-        elif path is not None:
-            before["prompt_file"] = path
-    return before
+    if "prompt_file" not in before:
+        return before
+    return {name: value for name, value in before.items() if name != "prompt_file"} | _prompt(before, facts, masked)
+
+
+def _prompt(before: dict[str, Any], facts: dict[str, Any], masked: list[Any]) -> dict[str, Any]:
+    """The prompt file where it was found; for a pipe, which can be read only once, its text from the journal."""
+    if "prompt_text" in masked:
+        raise UsageError("the prompt contained a secret, which the journal does not store: give it again")
+    text, path = facts.get("prompt_text"), facts.get("prompt_path")
+    return {"prompt": text} if text is not None else {"prompt_file": before["prompt_file"] if path is None else path}

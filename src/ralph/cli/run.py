@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ralph.cli.echo import echo
 from ralph.errors import UsageError
-from ralph.planning.brought import brought
+from ralph.planning.approvals import items_to_approve
 from ralph.planning.prepare import prepare_launch, prompt_source
 from ralph.planning.settle import Settled, settle, start
 from ralph.trust.approval import Trust, TrustError, from_environment
@@ -30,7 +30,7 @@ def run(
     resume: str | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> int:
-    """What the command does; `flags` are the settings given on the command line."""
+    """Runs the command and returns its exit code. `flags` are the settings on the command line."""
     trusted = from_environment(environ, flag=trust)
     past: RunPaths | None = None
     if resume is not None:
@@ -39,7 +39,7 @@ def run(
         recalled = recall(start(flags, environ), resume, flags, config_file or environ.get("RALPH_CONFIG"), trusted)
         past, flags, config_file = recalled.paths, recalled.flags, recalled.config_file
         if recalled.complete:
-            echo(f"run {past.run_id} is complete: there is nothing left to do")
+            echo(f"run {past.run_id} is complete: there is nothing to resume")
             return 0
     if dry_run:
         return _dry_run(flags, config_file, trusted, environ)
@@ -47,14 +47,14 @@ def run(
     from ralph.cli.execute import execute
 
     settled = settle(flags, config_file, trusted, approve, environ)
-    trusted = approve(settled.trust, brought(settled.resolved, settled.workdir))
+    trusted = approve(settled.trust, items_to_approve(settled.resolved, settled.workdir))
     launch, source, prompt = _prepare(settled, trusted)
     if settled.resolved.settings.interactive:
         from ralph.ui.ask import check_terminal
 
         check_terminal()
     for one in (launch, *launch.fallbacks):
-        one.command_line(prompt, settled.workdir / "prompt.md")  # what cannot be delivered is an error before the start
+        one.command_line(prompt, settled.workdir / "prompt.md")  # fails now if the agent cannot take this prompt
     return execute(launch, source, past=past, config_file=config_file)
 
 
@@ -74,7 +74,7 @@ def _dry_run(flags: dict[str, Any], config_file: str | None, trust: Trust, envir
     except TrustError:
         echo(not_approved(needed, None))
         return 0
-    wanted = brought(settled.resolved, settled.workdir)
+    wanted = items_to_approve(settled.resolved, settled.workdir)
     trust = settled.trust.recalling(wanted)
     missing = trust.missing(wanted)
     if any(item.at_start for item in missing):
@@ -85,7 +85,7 @@ def _dry_run(flags: dict[str, Any], config_file: str | None, trust: Trust, envir
 
 
 def _prepare(settled: Settled, trust: Trust) -> tuple[Launch, PromptSource, str]:
-    """The agent and the prompt; if both are missing, both are reported."""
+    """The agent and the prompt. If both are missing, one error reports both."""
     resolved, workdir = settled.resolved, settled.workdir
     source = prompt_source(resolved, workdir)
     try:
@@ -94,7 +94,7 @@ def _prepare(settled: Settled, trust: Trust) -> tuple[Launch, PromptSource, str]
         try:
             prepare_launch(resolved, workdir, trust)
         except UsageError as other:
-            raise UsageError(f"{error}\nAnd {other}") from None
-        notes = [f"warning: {warning}" for warning in resolved.warnings]  # they may say why there is none
+            raise UsageError(f"{error}\nAlso, {other}") from None
+        notes = [f"warning: {warning}" for warning in resolved.warnings]  # they may explain why there is no prompt
         raise UsageError("\n".join([str(error), *notes])) from None
     return prepare_launch(resolved, workdir, trust), source, prompt

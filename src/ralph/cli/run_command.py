@@ -1,4 +1,4 @@
-"""`ralph run`, as click knows it."""
+"""`ralph run` as a click command."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralph.cli.echo import echo
-from ralph.planning.brought import brought
+from ralph.planning.approvals import items_to_approve
 from ralph.planning.settle import settle, working_directory
 from ralph.trust import describe, store
 from ralph.trust.approval import Trust, TrustError
@@ -36,26 +36,26 @@ def trust_command(
     workdir = working_directory(directory)
     if remove:
         return _remove(workdir)
-    # Where it was not said where, the repository's own `cwd` counts, as it does for a run.
+    # Without a directory on the command line, the repository's own `cwd` setting applies, as it does for a run.
     wanted = _wanted({"cwd": str(workdir)} if directory else {}, config_file)
     if not wanted:
-        echo("`ralph run` would run none of this repository's own code: there is nothing to approve.")
+        echo("There is nothing to approve: `ralph run` would not run any of this repository's own code.")
         return 0
     missing = Trust().recalling(wanted).missing(wanted)
-    echo("Because this repository says so, `ralph run` would run or use:")
+    echo("`ralph run` would run or use this, which comes from the repository:")
     echo("\n".join(describe.listed(wanted)))
     if not missing:
-        echo("You have approved all of it as it is now.")
+        echo("You have already approved all of it.")
     elif dry_run:
-        echo("`ralph trust` approves it as it is now.")
+        echo("Not approved yet. To approve it as it is now: ralph trust")
     else:
         store.remember(wanted)
-        echo("Approved, until it changes. To take that back: ralph trust --remove")
+        echo("Approved until it changes. To withdraw the approval: ralph trust --remove")
     return 0
 
 
 def _wanted(flags: dict[str, Any], config_file: str | None) -> list[Item]:
-    """Everything that needs approval, without running any of it."""
+    """Everything that needs approval, found without running any of it."""
     found: list[Item] = []
 
     def stop(_: Trust, wanted: list[Item]) -> Trust:
@@ -66,7 +66,7 @@ def _wanted(flags: dict[str, Any], config_file: str | None) -> list[Item]:
         settled = settle(flags, config_file, Trust(), stop)
     except TrustError:
         return found
-    return brought(settled.resolved, settled.workdir)
+    return items_to_approve(settled.resolved, settled.workdir)
 
 
 def _list() -> int:
@@ -74,21 +74,21 @@ def _list() -> int:
     if not records:
         echo("You have not approved anything yet.")
     for record in records:
-        gone = "" if Path(record.directory).is_dir() else "  (it no longer exists)"
-        echo(f"{record.directory}{gone}")
+        deleted = "" if Path(record.directory).is_dir() else "  (no longer exists)"
+        echo(f"{record.directory}{deleted}")
         for what in sorted(record.allowed):
             echo(f"  {what}")
     return 0
 
 
 def _remove(workdir: Path) -> int:
-    """Also what stands further up, if that is where the ralph.yml is."""
+    """Withdraws the approval for this directory, and for the directory above that has the ralph.yml."""
     from ralph.config.yamlfile import find_upward
 
     above = find_upward(workdir)
-    forgotten = [root for root in {workdir, above.parent if above else workdir} if store.forget(root)]
+    removed = [root for root in {workdir, above.parent if above else workdir} if store.forget(root)]
     echo(
-        "\n".join(f"Removed your approval for {root}." for root in sorted(forgotten))
+        "\n".join(f"Removed your approval for {root}." for root in sorted(removed))
         or f"You had not approved anything in {workdir}."
     )
     return 0

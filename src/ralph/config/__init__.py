@@ -1,1 +1,1 @@
-"""Settings: what can be set, where each value came from, and what is wrong with a file."""
+"""The table of settings, and reading them from flags, the environment and files."""

@@ -1,4 +1,4 @@
-"""`agents: [claude, codex]`: the first is the agent, the others take over while it is limited."""
+"""`agents: [claude, codex]`: the first one runs, the others are fallbacks while it is rate-limited."""
 
 from __future__ import annotations
 
@@ -10,27 +10,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def spread(values: dict[str, Any], origins: dict[str, str]) -> str | None:
-    """In one layer a list of agents is an answer to `agent` as well. What is wrong with that, if anything is."""
-    names: Iterable[str] = dict.fromkeys(name.strip() for name in values.get("agents", ()) if name.strip())
+def set_agent(values: dict[str, Any], origins: dict[str, str]) -> str | None:
+    """In one layer: sets `agent` to the first of `agents`. Returns a message if the layer names another agent, too."""
     if "agents" not in values:
         return None
+    names: Iterable[str] = dict.fromkeys(name.strip() for name in values["agents"] if name.strip())
     values["agents"] = tuple(names)
     if not values["agents"]:
         return None
-    first = values["agents"][0]
-    said = values.get("agent")
+    first, other = values["agents"][0], values.get("agent")
     values["agent"] = first
-    if said not in (None, first):
-        return f"{origins['agent']} names {said}, {origins['agents']} begins with {first}: the first is the agent"
+    if other not in (None, first):
+        return f"{origins['agent']} names {other}, but {origins['agents']} begins with {first}: {first} runs first"
     origins["agent"] = origins["agents"]
     return None
 
 
-def settle(values: dict[str, Any], origins: dict[str, str]) -> str | None:
-    """After all layers were put together: a list that another choice of agent has overruled is no list any more.
+def check_fallbacks(values: dict[str, Any], origins: dict[str, str]) -> str | None:
+    """In the merged settings: drops the list if a stronger layer chose another agent, and sets `on_limit` to match.
 
-    Naming agents that take over is asking for it. Returns why nobody can take over, where that was asked for.
+    A list of several agents implies `on_limit: fallback`. Returns a message if fallback was asked for without a list.
     """
     if values["agents"] and values["agents"][0] != values["agent"]:
         values["agents"], origins["agents"] = (), "default"
@@ -41,4 +40,4 @@ def settle(values: dict[str, Any], origins: dict[str, str]) -> str | None:
         return None
     where = origins["on_limit"]
     values["on_limit"], origins["on_limit"] = OnLimit.WAIT, "default"
-    return f"{where}: fallback needs a list of agents, like --agents claude,codex"
+    return f"{where}: fallback needs a list of agents, such as --agents claude,codex"

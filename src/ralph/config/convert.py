@@ -1,4 +1,4 @@
-"""A value as somebody wrote it, to the type of its setting; what is wrong is said in words."""
+"""Converts a value as the user wrote it to the type of its setting, or explains what is wrong with it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _NO = frozenset({"0", "false", "no", "off"})
 
 
 def convert(name: str, value: Any, *, strict: bool) -> Any:
-    """A value of the setting's type; ValueError says what was expected.
+    """The value in the setting's type. A ValueError says what was expected.
 
-    `strict` is for files, where a number is a number. Flags and variables are text.
+    `strict` is for files, where numbers are not strings. Flags and variables are always strings.
     """
     if is_duration(name):
         return parse_duration(value)
@@ -28,7 +28,7 @@ def convert(name: str, value: Any, *, strict: bool) -> Any:
     if kind is bool and isinstance(value, str) and (not strict or is_yes_or_no(name)):
         value = _truth(value)
     if is_list(name) and isinstance(value, str):
-        value = [value]  # one is a list of one
+        value = [value]  # a single value stands for a list of one
     try:
         result = msgspec.convert(value, kind, strict=strict)
     except msgspec.ValidationError:
@@ -41,7 +41,7 @@ def convert(name: str, value: Any, *, strict: bool) -> Any:
 
 
 def _check_patterns(patterns: tuple[str, ...]) -> None:
-    """As text and as bytes: raw files are bytes."""
+    """Checks them as text and as bytes, because raw files are bytes."""
     for pattern in patterns:
         try:
             re.compile(pattern)
@@ -51,7 +51,7 @@ def _check_patterns(patterns: tuple[str, ...]) -> None:
 
 
 def expected(name: str, value: Any = None) -> str:
-    """What a setting takes, in words."""
+    """What a setting accepts, in words."""
     kind = FIELDS[name].type
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         choices = [member.value for member in kind]
@@ -59,18 +59,18 @@ def expected(name: str, value: Any = None) -> str:
     if kind is bool:
         return "yes or no" if is_yes_or_no(name) else "true or false"
     if is_list(name):
-        return "a list of texts"
+        return "a list of strings"
     base = getattr(kind, "__origin__", kind)
     if base in (int, float):
         least = next((m.ge for m in getattr(kind, "__metadata__", ()) if m.ge is not None), None)
         number = "a whole number" if base is int else "a number"
         return number if least is None else f"{number} of {least:g} or more"
     if isinstance(value, int | float):
-        return "a text (put it in quotes)"
-    return "a text"
+        return "a string (put it in quotes)"
+    return "a string"
 
 
-#: not one within parentheses, as in `Bash(git log, git diff)`
+#: A comma that is not in parentheses, unlike the one in `Bash(git log, git diff)`.
 _COMMA = re.compile(r",(?![^()]*\))")
 
 
@@ -83,7 +83,7 @@ _COMMA_LISTS = frozenset(
 
 
 def split(option: Option, value: Any) -> Any:
-    """Flags and variables carry lists as text; paths may be separated by commas, an empty text is no item."""
+    """Splits a list in a flag or variable: some settings are separated by commas. Empty items are dropped."""
     if not is_list(option.name):
         return value
     items = [value] if isinstance(value, str) else list(value)
@@ -93,8 +93,8 @@ def split(option: Option, value: Any) -> Any:
 
 
 def short(value: Any) -> str:
-    """The value in a message, cut where it would fill the screen."""
-    from ralph.masking.masker import for_environment  # only needed when something is wrong already
+    """A value for a message: masked, and shortened if it is long."""
+    from ralph.masking.masker import for_environment  # late: needed only when something is wrong
 
     text = for_environment().text(repr(value))
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,4 +1,4 @@
-"""What a ralph.yml says: its values, its mistakes and its keys that nobody acts on, each with its line."""
+"""Reads a ralph.yml into values, problems and warnings, each with its line."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _BY_KEY: dict[str, Option] = {key: option for option in OPTIONS for key in optio
 
 
 class FileLayer(msgspec.Struct):
-    """One file, read. `shown` is its name as the user should see it."""
+    """The content of one file. `shown` is its name in messages."""
 
     shown: str
     base: Path
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    #: line and text, so that they can be told in the order of the file
+    #: with their lines, so that they can be reported in the order of the file
     problems: list[tuple[int, str]] = []
     remarks: list[tuple[int, str]] = []
-    #: settings that an agent may leave unheeded, by the file's convention
+    #: settings that, in this file's convention, an agent may ignore
     hints: frozenset[str] = frozenset()
-    #: keys that are known and not acted on
+    #: keys that other tools support and ralph does not act on
     idle: list[str] = []
 
     def set(self, name: str, value: Any, origin: str) -> None:
@@ -58,7 +58,7 @@ def read_layer(file: YamlFile, shown: str) -> FileLayer:
 
 
 def _setting(layer: FileLayer, option: Option, entries: dict[str, Entry]) -> None:
-    """The flat key comes first, and wins; the others are still checked."""
+    """Reads one setting. If several of its keys are used, the flat one wins; the others are still checked."""
     winner: tuple[str, int] | None = None
     for key in option.all_keys:
         entry = entries.get(key)
@@ -70,7 +70,7 @@ def _setting(layer: FileLayer, option: Option, entries: dict[str, Entry]) -> Non
             layer.problem(entry.line, f"{key}: {error}, not {short(entry.value)}")
             continue
         if winner is not None:
-            layer.remark(entry.line, f"{key} is not used: {winner[0]} in line {winner[1]} is stronger")
+            layer.remark(entry.line, f"{key} is not used: {winner[0]} in line {winner[1]} takes precedence")
             continue
         winner = (key, entry.line)
         if option.name in ("agent", "agent_priority"):
@@ -79,7 +79,7 @@ def _setting(layer: FileLayer, option: Option, entries: dict[str, Entry]) -> Non
 
 
 def _unknown(layer: FileLayer, name: str) -> str | None:
-    """What is wrong with the name of an agent. Those that the project brings itself are looked at later."""
+    """What is wrong with the name of an agent. Agents defined in the project itself are checked later."""
     from ralph.agents import registry
 
     if name in ("auto", "custom") or name in registry.names() or registry.project_files(layer.base):
@@ -88,20 +88,20 @@ def _unknown(layer: FileLayer, name: str) -> str | None:
     if name in others or any(name in (file.name, file.path.stem) for file in registry.own().broken):
         return None
     known = [*registry.names(), "custom"]
-    return f"there is no agent '{name}'{nearest(name, known)}; there are: {', '.join(known)}"
+    return f"there is no agent '{name}'{nearest(name, known)}; choose one of {', '.join(known)}"
 
 
 def _check_agent(layer: FileLayer, key: str, line: int, value: Any) -> Any:
-    """One that is asked for must be known; of an order of preference the unknown ones are left out."""
+    """An unknown agent is a problem; in a list of preferences, it is dropped with a warning."""
     if isinstance(value, str):
         wrong = _unknown(layer, value)
         if wrong is not None:
             layer.problem(line, f"{key}: {wrong}")
         return value
-    left_out = {name: wrong for name in value if (wrong := _unknown(layer, name)) is not None}
-    for wrong in left_out.values():
-        layer.remark(line, f"{key}: it is left out: {wrong}")
-    return tuple(name for name in value if name not in left_out)
+    ignored = {name: wrong for name in value if (wrong := _unknown(layer, name)) is not None}
+    for name, wrong in ignored.items():
+        layer.remark(line, f"{key}: '{name}' is ignored: {wrong}")
+    return tuple(name for name in value if name not in ignored)
 
 
 def _adapters(layer: FileLayer, entries: dict[str, Entry]) -> None:
@@ -109,7 +109,7 @@ def _adapters(layer: FileLayer, entries: dict[str, Entry]) -> None:
     if top is None or top.value is None:
         return
     if not isinstance(top.value, dict):
-        layer.problem(top.line, f"adapters: expected names of agents with settings below, not {short(top.value)}")
+        layer.problem(top.line, f"adapters: expected names of agents, each with its settings, not {short(top.value)}")
         return
     found: dict[str, AdapterSettings] = {}
     for name, body in top.value.items():
@@ -119,7 +119,7 @@ def _adapters(layer: FileLayer, entries: dict[str, Entry]) -> None:
         if body is None:
             continue
         if not isinstance(body, dict):
-            layer.problem(line, f"{key}: expected enabled or timeout below it, not {short(body)}")
+            layer.problem(line, f"{key}: expected the keys enabled or timeout, not {short(body)}")
             continue
         found[name] = _adapter(layer, key, entries, list(body))
     layer.values["adapters"], layer.origins["adapters"] = found, f"{layer.shown}:{top.line}"
@@ -156,19 +156,19 @@ def _adapter(layer: FileLayer, key: str, entries: dict[str, Entry], names: list[
 
 
 def _others(layer: FileLayer, entries: dict[str, Entry]) -> None:
-    """Keys that are no settings: known ones are named together, unknown ones one by one."""
+    """Keys that are not settings. Those that other tools support share one warning; each unknown key has its own."""
     idle = layer.idle
     for key, entry in entries.items():
         parent = key.rpartition(".")[0]
         if key in _BY_KEY or (parent and parent not in SECTIONS):
             continue
         if key.startswith("_") and key not in NOT_ACTED_ON:
-            continue  # by custom a place for anchors
+            continue  # by convention, a place for anchors
         if key in NOT_ACTED_ON:
             idle.append(key)
         elif key in SECTIONS:
             if not isinstance(entry.value, dict | None):
-                layer.problem(entry.line, f"{key}: expected keys with values below it, not {short(entry.value)}")
+                layer.problem(entry.line, f"{key}: expected keys with values, not {short(entry.value)}")
         else:
             hint = nearest(key, [*_BY_KEY, *NOT_ACTED_ON, *SECTIONS])
             layer.remark(entry.line, f"unknown key '{key}'{hint}; it is ignored")

@@ -1,4 +1,7 @@
-"""Flags over environment over project file over user file over defaults; all mistakes at once."""
+"""Merges the layers of settings: flags, then environment, project file, user file and defaults.
+
+All mistakes in all layers are reported at once.
+"""
 
 from __future__ import annotations
 
@@ -21,27 +24,29 @@ if TYPE_CHECKING:
 
 
 class Resolved(msgspec.Struct, frozen=True):
+    """The effective settings, and where each value came from."""
+
     settings: Settings
     #: for each setting, where its value came from: `--flag`, `RALPH_X`, `ralph.yml:3`, `default`
     origins: dict[str, str]
-    #: the folder of the file a value came from, for paths in it
+    #: for each setting from a file, the directory of that file: relative paths start there
     bases: dict[str, Path]
     files: list[Path]
     warnings: list[str]
-    #: settings that an agent may leave unheeded: then it is told, not refused
+    #: settings that an agent may ignore: if it cannot follow one, that is a warning and not an error
     hints: frozenset[str] = frozenset()
     #: which convention's files were read instead of a ralph.yml, and why
     follows: str = ""
-    #: the environment of everything that ralph starts: the user's, without what is withheld
+    #: the environment of everything that ralph starts: the user's, without the withheld variables
     environ: dict[str, str] = {}
-    #: the variables that are withheld from it, which must still be masked
+    #: the withheld variables, whose values must still be masked
     withheld: dict[str, str] = {}
 
     def is_default(self, name: str) -> bool:
         return self.origins[name] == "default"
 
     def warn(self, *more: str) -> Resolved:
-        """The same, with more warnings."""
+        """A copy with more warnings."""
         return msgspec.structs.replace(self, warnings=[*self.warnings, *more]) if more else self
 
 
@@ -53,7 +58,7 @@ class _Layer(msgspec.Struct):
 
 
 class _Findings(msgspec.Struct):
-    """What was found wrong, and what is worth knowing."""
+    """The problems and warnings so far."""
 
     problems: list[str]
     warnings: list[str]
@@ -71,22 +76,23 @@ def resolve(
     workdir: Path,
     flags: Mapping[str, Any],
     config_file: Path | None = None,
-    environ: Mapping[str, str] | None = None,
+    *,
+    environ: Mapping[str, str],
     dialect: FileLayer | None = None,
 ) -> Resolved:
     """All settings for a run in `workdir`. Raises one UsageError that lists everything that is wrong.
 
-    `dialect` is what the files of another convention say: it stands where ralph.yml would.
+    `dialect` has the settings from another convention's files, which take the place of ralph.yml.
     """
     findings = _Findings([], [])
     files: list[Path] = []
-    environ = dict(os.environ if environ is None else environ)
+    environ = dict(environ)
     layers = [
         _from_flags(flags, findings),
         _from_environment(environ, findings),
     ]
     if dialect is not None:
-        layers.append(_taken(dialect, findings))
+        layers.append(_from_layer(dialect, findings))
     project = config_file or (yamlfile.find_upward(workdir) if dialect is None else None)
     user = user_config_dir(environ) / "ralph.yml"
     for path in (project, user if os.path.lexists(user) and user != project else None):
@@ -95,8 +101,7 @@ def resolve(
             if layer is not None:
                 layers.append(layer)
                 files.append(path)
-    if findings.problems:
-        findings.raise_if_wrong()
+    findings.raise_if_wrong()
     return _merge(layers, files, findings, environ)
 
 
@@ -106,9 +111,9 @@ def _merge(layers: list[_Layer], files: list[Path], findings: _Findings, environ
     bases: dict[str, Path] = {}
     hints: set[str] = set()
     for index, each in enumerate(layers):
-        said = agentlist.spread(each.values, each.origins)
-        if said is not None:
-            (findings.warnings if index else findings.problems).append(said)
+        conflict = agentlist.set_agent(each.values, each.origins)
+        if conflict is not None:
+            (findings.warnings if index else findings.problems).append(conflict)
     for option in OPTIONS:
         name = option.name
         layer = next((layer for layer in layers if name in layer.values), None)
@@ -124,9 +129,9 @@ def _merge(layers: list[_Layer], files: list[Path], findings: _Findings, environ
     if all(values[name] is None for name in HOSTED):
         _one_agent(layers, values, origins, findings)
     by_flag = origins["on_limit"].startswith("-")
-    alone = agentlist.settle(values, origins)
-    if alone is not None:
-        (findings.problems if by_flag else findings.warnings).append(alone)
+    no_list = agentlist.check_fallbacks(values, origins)
+    if no_list is not None:
+        (findings.problems if by_flag else findings.warnings).append(no_list)
     _one_prompt(layers, values, origins, findings)
     _unused(values, origins, findings)
     findings.raise_if_wrong()
@@ -134,26 +139,26 @@ def _merge(layers: list[_Layer], files: list[Path], findings: _Findings, environ
 
 
 def _one_kind(layers: list[_Layer], values: dict[str, Any], origins: dict[str, str], findings: _Findings) -> None:
-    """A known agent or a command, and the agents of other conventions, too: the strongest layer's kind counts."""
+    """The strongest layer that names an agent decides its kind: a known one or a command, or another convention's."""
     kinds = [("agent", "agent_cmd"), *((name,) for name in HOSTED)]
     for index, layer in enumerate(layers):
-        unsaid = (None,) if index == 0 else (None, "auto")
-        given = [kind for kind in kinds if any(layer.values.get(name) not in unsaid for name in kind)]
+        unset = (None,) if index == 0 else (None, "auto")
+        given = [kind for kind in kinds if any(layer.values.get(name) not in unset for name in kind)]
         if not given:
             continue
         if len(given) > 1:
             names = [layer.origins[name] for kind in given for name in kind if name in layer.values]
             if index == 0:
-                findings.problems.append(f"{' and '.join(names)} are answers to one question: give one of them")
+                findings.problems.append(f"{' and '.join(names)} cannot be used together: give only one of them")
             else:
-                findings.warnings.append(f"{', '.join(names[:-1])}: not used, {names[-1]} is")
+                findings.warnings.append(f"{', '.join(names[:-1])}: not used, because {names[-1]} takes precedence")
         for name in (name for kind in kinds if kind is not given[-1] for name in kind):
             values[name], origins[name] = default(name), "default"
         return
 
 
 def _one_agent(layers: list[_Layer], values: dict[str, Any], origins: dict[str, str], findings: _Findings) -> None:
-    """`agent` and `agent_cmd` are two answers to one question: the stronger layer's counts."""
+    """`agent` and `agent_cmd` exclude each other: the strongest layer that has one of them decides."""
     for index, layer in enumerate(layers):
         agent, command = layer.values.get("agent"), layer.values.get("agent_cmd")
         if agent is None and command is None:
@@ -161,34 +166,38 @@ def _one_agent(layers: list[_Layer], values: dict[str, Any], origins: dict[str, 
         if command is not None and agent in (None, "auto", "custom"):
             values["agent"], origins["agent"] = "custom", layer.origins["agent_cmd"]
         elif command is not None and index == 0:
-            findings.problems.append("--agent and --agent-cmd are two answers to one question: give one of them")
+            findings.problems.append("--agent and --agent-cmd cannot be used together: give only one of them")
         elif agent == "custom" and values["command"] is None:
-            pass  # its command may stand in a weaker layer
+            pass  # its command may be in a weaker layer
         else:
             if command is not None:
-                findings.warnings.append(f"{layer.origins['agent_cmd']} is not used: {layer.origins['agent']} is")
+                findings.warnings.append(_not_used(layer, "agent_cmd", "agent"))
             values["agent_cmd"], origins["agent_cmd"] = None, "default"
         return
 
 
 def _one_prompt(layers: list[_Layer], values: dict[str, Any], origins: dict[str, str], findings: _Findings) -> None:
-    """So are `prompt` and `prompt_file`."""
+    """`prompt` and `prompt_file` exclude each other as well."""
     for index, layer in enumerate(layers):
         given = [n for n in ("prompt", "prompt_file") if n in layer.values]
         if not given:
             continue
         if len(given) > 1:
             if index == 0:
-                findings.problems.append("--prompt and --prompt-file cannot be given together")
+                findings.problems.append("--prompt and --prompt-file cannot be used together: give only one of them")
             else:
-                findings.warnings.append(f"{layer.origins['prompt_file']} is not used: {layer.origins['prompt']} is")
+                findings.warnings.append(_not_used(layer, "prompt_file", "prompt"))
         other = "prompt_file" if given[0] == "prompt" else "prompt"
         values[other], origins[other] = default(other), "default"
         return
 
 
+def _not_used(layer: _Layer, loser: str, winner: str) -> str:
+    return f"{layer.origins[loser]}: {loser} is not used, because {winner} ({layer.origins[winner]}) takes precedence"
+
+
 def _unused(values: dict[str, Any], origins: dict[str, str], findings: _Findings) -> None:
-    """Settings of custom agents that another choice of agent leaves without effect."""
+    """Warns about settings for custom agents that have no effect on the chosen agent."""
     if values["agent"] == "custom" and values["agent_cmd"] is None:
         return
     named = values["agent"] not in ("auto", "custom")
@@ -196,7 +205,7 @@ def _unused(values: dict[str, Any], origins: dict[str, str], findings: _Findings
     idle = [f"{name} ({origins[name]})" for name in names if origins[name] != "default"]
     if idle:
         chosen = "--agent-cmd" if values["agent_cmd"] is not None else f"agent: {values['agent']}"
-        findings.warnings.append(f"not used with {chosen}: {', '.join(idle)}; for that, set agent: custom")
+        findings.warnings.append(f"not used with {chosen}: {', '.join(idle)}; they need agent: custom")
 
 
 def _from_flags(flags: Mapping[str, Any], findings: _Findings) -> _Layer:
@@ -230,22 +239,22 @@ def _put(layer: _Layer, option: Option, value: Any, where: str, findings: _Findi
 def _from_file(path: Path, shown: str, findings: _Findings, *, typed: bool, own: bool) -> _Layer | None:
     try:
         if not typed and not own:
-            refuse_outside(path, shown, path.parent, f"If you mean that file: -c {path.name}")
+            refuse_outside(path, shown, path.parent, f"To use that file anyway: -c {path.name}")
         layer = read_layer(yamlfile.load(path, shown, named=typed), shown)
     except UsageError as error:
         findings.problems.append(str(error))
         return None
-    return _taken(layer, findings)
+    return _from_layer(layer, findings)
 
 
-def _taken(layer: FileLayer, findings: _Findings) -> _Layer:
+def _from_layer(layer: FileLayer, findings: _Findings) -> _Layer:
     findings.problems += [text for _, text in layer.problems]
     findings.warnings += [text for _, text in layer.remarks]
     return _Layer(layer.values, layer.origins, layer.base, layer.hints)
 
 
 def _shown(path: Path, workdir: Path) -> str:
-    """Relative where that is shorter to read."""
+    """Relative to the working directory if it is in there."""
     try:
         return str(path.relative_to(workdir))
     except ValueError:

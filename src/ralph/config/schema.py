@@ -1,4 +1,4 @@
-"""The JSON schema of ralph.yml, made from the table of settings."""
+"""The JSON schema of ralph.yml, generated from the table of settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ADAPTERS: dict[str, Any] = {
 
 
 def json_schema() -> dict[str, Any]:
-    """For editors: completion and checks while writing."""
+    """The schema, for completion and checks in editors."""
     root: dict[str, Any] = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "ralph.yml",
@@ -41,7 +41,7 @@ def json_schema() -> dict[str, Any]:
         for key in option.all_keys:
             _put(root, key, node)
     for key in sorted(NOT_ACTED_ON):
-        _put(root, key, {"description": "Accepted, and not acted on yet."})
+        _put(root, key, {"description": "Accepted, but not acted on yet."})
     return root
 
 
@@ -50,7 +50,7 @@ def _node(name: str, definitions: dict[str, Any]) -> dict[str, Any]:
         return dict(_DURATION)
     if name == "adapters":
         return dict(_ADAPTERS)
-    if is_list(name):  # one is a list of one
+    if is_list(name):  # a single value stands for a list of one
         return {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "string"}]}
     if is_yes_or_no(name):
         return {"anyOf": [{"type": "boolean"}, {"enum": ["yes", "no"]}]}

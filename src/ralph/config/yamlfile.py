@@ -1,4 +1,4 @@
-"""ralph.yml as data with line numbers."""
+"""Reads ralph.yml into keys and values with line numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_VALUES = 100_000
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One key with its value, and the line it stands on (from 1)."""
+    """The value of a key, and its line (from 1)."""
 
     value: Any
     line: int
@@ -33,7 +33,7 @@ class YamlFile(msgspec.Struct, frozen=True):
 
 
 def find_upward(start: Path) -> Path | None:
-    """The nearest ralph.yml. Whatever has that name counts: what it is, `load` says."""
+    """The nearest ralph.yml in this directory or above. It may be no regular file: `load` checks that."""
     for folder in (start, *start.parents):
         for name in NAMES:
             if os.path.lexists(folder / name):
@@ -42,9 +42,9 @@ def find_upward(start: Path) -> Path | None:
 
 
 def load(path: Path, shown: str, *, named: bool = False) -> YamlFile:
-    """Reads a file; a broken one is a UsageError that says where. `shown` is its name in messages.
+    """Reads a file. If it is broken, a UsageError says where. `shown` is its name in messages.
 
-    One that the user `named` may be a pipe.
+    A file that the user `named` may be a pipe.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedMap
@@ -58,18 +58,18 @@ def load(path: Path, shown: str, *, named: bool = False) -> YamlFile:
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
         raise UsageError(f"{shown}{where}: this is not valid YAML: {_in_words(error)}") from None
     except (YAMLError, ValueError, RecursionError, AttributeError, TypeError, LookupError, AssertionError) as error:
-        # The last four are how ruamel fails on a tag that does not fit its value, like `!!set` or `!!int x`.
+        # ruamel raises the last four for a tag that does not fit its value, such as `!!set` or `!!int x`.
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise UsageError(f"{shown}: this is not valid YAML: {reason}") from None
     if data is None:
         return YamlFile(path, {})
     if not isinstance(data, CommentedMap):
-        raise UsageError(f"{shown}:1: expected keys with values, like 'max_iterations: 20'")
+        raise UsageError(f"{shown}:1: expected keys with values, such as 'max_iterations: 20'")
     entries: dict[str, Entry] = {}
     try:
         _flatten(data, "", 3, entries, _Budget(_MAX_VALUES))
     except (_TooMuchError, RecursionError):
-        raise UsageError(f"{shown}: it holds more than a configuration can (aliases that repeat themselves?)") from None
+        raise UsageError(f"{shown}: this file has too many values (do its aliases refer to each other?)") from None
     return YamlFile(path, entries)
 
 
@@ -92,18 +92,18 @@ def _text(path: Path, shown: str, *, named: bool) -> str:
 def _in_words(error: MarkedYAMLError) -> str:
     problem = str(error.problem or error.context)
     if "'\\t'" in problem:
-        return "a tab; indent with spaces"
+        return "there is a tab; indent with spaces"
     if "another document" in problem:
-        return "a second document ('---') begins here; one file is one document"
+        return "a second document ('---') begins here; a file can have only one"
     return problem
 
 
 class _TooMuchError(Exception):
-    """More values than anybody writes."""
+    """The file has more values than a person would write."""
 
 
 class _Budget:
-    """Aliases make billions of values of a few lines: each that is taken costs one."""
+    """Limits the number of values: with aliases, a few lines can expand to billions."""
 
     def __init__(self, left: int) -> None:
         self._left = left
@@ -120,7 +120,7 @@ def _flatten(data: Any, prefix: str, depth: int, entries: dict[str, Entry], budg
     for key, value in data.items():
         try:
             line = data.lc.key(key)[0] + 1
-        except (KeyError, TypeError):  # it came in by a merge (<<), which keeps no line
+        except (KeyError, TypeError):  # a merged key (<<) has no line of its own
             line = (data.lc.line or 0) + 1
         entries[f"{prefix}{key}"] = Entry(_plain(value, budget), line)
         if depth > 1 and isinstance(value, CommentedMap):
@@ -128,7 +128,7 @@ def _flatten(data: Any, prefix: str, depth: int, entries: dict[str, Entry], budg
 
 
 def _plain(value: Any, budget: _Budget | None = None) -> Any:
-    """Without ruamel's own types."""
+    """A value in plain Python types instead of ruamel's own."""
     budget = budget or _Budget(_MAX_VALUES)
     budget.spend()
     if isinstance(value, dict):
@@ -140,5 +140,5 @@ def _plain(value: Any, budget: _Budget | None = None) -> Any:
     for kind in (int, float):
         if isinstance(value, kind):
             return kind(value)
-    # "\\ud83d\\ude00" is written as in JSON; half of such a pair is no character
+    # "\\ud83d\\ude00" is a surrogate pair as in JSON; a lone half of a pair is replaced.
     return str(value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -17,7 +17,7 @@ from ralph.journal.alive import holders
 from ralph.journal.layout import StatePaths
 from ralph.journal.lock import holder_of, is_locked
 from ralph.judging.prices import Prices, package_installed
-from ralph.planning.brought import brought
+from ralph.planning.approvals import items_to_approve
 from ralph.system import git as ask_git
 from ralph.system.programs import which
 from ralph.system.text import count
@@ -154,8 +154,8 @@ def own_agents() -> Check:
 
 
 def approved(settled: Settled) -> Check:
-    """The repository's own code that a run would execute, and whether the user approved it."""
-    wanted = brought(settled.resolved, settled.workdir)
+    """What a run would run of the repository's own code, and whether that is approved."""
+    wanted = items_to_approve(settled.resolved, settled.workdir)
     missing = settled.trust.missing(wanted)
     files = registry.project_files(settled.workdir)
     facts = {

@@ -11,7 +11,7 @@ import msgspec
 
 from ralph.config.settings import Ui
 from ralph.launching.prompt import PromptSource
-from ralph.planning.brought import brought
+from ralph.planning.approvals import items_to_approve
 from ralph.planning.prepare import prepare_launch
 from ralph.transcripts.events import Meta, Tag, Text
 from ralph.transcripts.meta import Kind
@@ -86,7 +86,7 @@ def ask(settled: Settled, agent: str | None, run: Run, deadline: float = DEADLIN
         workdir = Path(folder).resolve()
         _make_repository(workdir)
         resolved = _for_one_answer(settled.resolved, agent, deadline)
-        trust = required(settled.trust, brought(resolved, workdir))
+        trust = required(settled.trust, items_to_approve(resolved, workdir))
         launch = prepare_launch(resolved, workdir, trust)
         screen = _Collector()
         run(launch, PromptSource(PROMPT, None, "ralph doctor"), screen)

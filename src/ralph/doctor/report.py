@@ -11,7 +11,7 @@ from ralph.doctor.agents import check_agents
 from ralph.doctor.environment import Check, State, check_environment
 from ralph.errors import UsageError
 from ralph.judging.prices import Prices
-from ralph.planning.brought import brought
+from ralph.planning.approvals import items_to_approve
 from ralph.planning.prepare import prepare_launch
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def examine(settled: Settled, config_problem: str | None) -> Report:
 
 def _launch(settled: Settled) -> tuple[Launch | None, str | None]:
     resolved, workdir = settled.resolved, settled.workdir
-    if settled.trust.missing(brought(resolved, workdir)):
-        return None, None  # the check named "trust" says what is missing
+    if settled.trust.missing(items_to_approve(resolved, workdir)):
+        return None, None  # the check of that name says what is missing
     try:
         return prepare_launch(resolved, workdir, settled.trust), None
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""The environment of what ralph starts: the user's, without what is withheld."""
+"""The environment of everything that ralph starts: the user's, without the withheld variables."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def without(environ: dict[str, str], patterns: Iterable[str]) -> dict[str, str]:
-    """The variables that match none of the patterns. ralph's own stay: they are still to be read."""
+    """The variables that match none of the patterns. RALPH_ variables stay, because they have yet to be read."""
     wanted = tuple(patterns)
     return {name: value for name, value in environ.items() if name.startswith("RALPH_") or not matches(name, wanted)}
 
 
 def withholding(resolved: Resolved, original: dict[str, str], *always: str) -> Resolved:
-    """The settings with an environment from which `env_deny` and the names in `always` are withheld.
+    """The settings with an environment without the variables in `env_deny` and `always`.
 
-    Nothing that is started from now on sees these: an agent, a check, a version probe, another convention's script.
+    From now on nothing that ralph starts sees these: no agent, check, version probe or script of another convention.
     """
     denied = resolved.settings.env_deny
     kept = {name: value for name, value in original.items() if name not in always and not matches(name, denied)}
@@ -33,9 +33,10 @@ def withholding(resolved: Resolved, original: dict[str, str], *always: str) -> R
 
 
 def login_withheld(resolved: Resolved, spec: AgentSpec) -> list[str]:
-    """A warning if an agent is denied what it may log in with."""
+    """A warning if a variable that the agent may log in with is withheld."""
     names = sorted(name for name in spec.login_env if resolved.withheld.get(name))
     if not names:
         return []
     origin = resolved.origins["env_deny"]
-    return [f"{origin} withholds {', '.join(names)} from {spec.title}, which may need it to log in"]
+    them = "it" if len(names) == 1 else "them"
+    return [f"{origin} withholds {', '.join(names)} from {spec.title}, which may need {them} to log in"]

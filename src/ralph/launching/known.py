@@ -1,4 +1,4 @@
-"""How to start agents that ralph knows, and commands of the user's own. Only version probes are run."""
+"""How to start the agents that ralph knows and the user's own commands. Preparing a launch runs only version probes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 
 def template_launch(resolved: Resolved, workdir: Path, command: str) -> Launch:
+    """`--agent-cmd`: a shell command of the user's own."""
     if not command.strip():
-        raise UsageError("--agent-cmd is empty: give it the command that runs your agent")
+        raise UsageError("--agent-cmd is empty: give the command that runs your agent")
     resolved = without_flags(resolved, "--agent-cmd")
     shell = which("bash")
     base = [shell, "-lc"] if shell else ["sh", "-c"]
@@ -49,11 +50,12 @@ def template_launch(resolved: Resolved, workdir: Path, command: str) -> Launch:
 
 
 def custom_launch(resolved: Resolved, workdir: Path) -> Launch:
+    """`agent: custom`: a program of the user's own, with its arguments."""
     settings = resolved.settings
     if not settings.command:
         raise UsageError(
             f"the agent is 'custom' ({resolved.origins['agent']}), which needs a command.\n"
-            "  Set cli.command in ralph.yml, or say --agent-cmd 'COMMAND'."
+            "  Set cli.command in ralph.yml, or use --agent-cmd 'COMMAND'."
         )
     program = _program(resolved, workdir, "the custom agent's command")
     resolved = without_flags(resolved, "a custom agent")
@@ -79,13 +81,14 @@ def custom_launch(resolved: Resolved, workdir: Path) -> Launch:
 
 
 def spec_launch(resolved: Resolved, workdir: Path, trust: Trust) -> Launch:
+    """An agent that ralph knows: the one in `agent`, or the first one installed."""
     settings = resolved.settings
     if settings.agent == "auto":
         enabled = {name: a.enabled for name, a in settings.adapters.items()}
         found = detect.auto(enabled, settings.agent_priority, environ=resolved.environ)
     elif settings.command:
         spec = spec_of(settings.agent, workdir, trust)
-        program = _program(resolved, workdir, f"the command for {spec.title},")
+        program = _program(resolved, workdir, f"the command for {spec.title}")
         found = detect.Installed(spec, program, detect.probe(spec, program, resolved.environ)[1])
     else:
         found = detect.explicit(spec_of(settings.agent, workdir, trust), resolved.environ, settings.agent)
@@ -93,12 +96,12 @@ def spec_launch(resolved: Resolved, workdir: Path, trust: Trust) -> Launch:
 
 
 def spec_of(name: str, workdir: Path, trust: Trust) -> AgentSpec:
-    """The agent of that name, which may be one that the project brings and the user has approved."""
+    """The agent with this name. An agent that the project defines is found only if the user has approved it."""
     return registry.get(name, workdir, lambda path: not trust.missing(of_files([path], workdir)))
 
 
 def launch_for(resolved: Resolved, workdir: Path, found: Installed) -> Launch:
-    """How a run would start this agent."""
+    """The launch of an installed agent."""
     spec = found.spec
     resolved = _hinted_tools(resolved, spec)
     settings = resolved.settings
@@ -122,7 +125,7 @@ def launch_for(resolved: Resolved, workdir: Path, found: Installed) -> Launch:
 
 
 def _hinted_tools(resolved: Resolved, spec: AgentSpec) -> Resolved:
-    """A list of tools that was written for other agents as well: what does not fit this one is left out, and told."""
+    """Drops from a list meant for several agents the tools that this agent does not know, with a warning."""
     tools, origin = resolved.settings.allowed_tools, resolved.origins["allowed_tools"]
     if "allowed_tools" not in resolved.hints or not tools:
         return resolved
@@ -133,8 +136,8 @@ def _hinted_tools(resolved: Resolved, spec: AgentSpec) -> Resolved:
         kept = tuple(t for t in tools if not unknown_tools(spec, (t,)))
         if kept == tools or not kept:
             return resolved
-        left = ", ".join(t for t in tools if t not in kept)
-        text = f"{spec.title} has no such tools, so they are left out: {left}"
+        unknown = ", ".join(t for t in tools if t not in kept)
+        text = f"{spec.title} has no such tools, so they are left out: {unknown}"
     changed = msgspec.structs.replace(resolved, settings=msgspec.structs.replace(resolved.settings, allowed_tools=kept))
     return changed.warn(f"{origin}: {text}")
 
@@ -143,42 +146,43 @@ def _check_environment(resolved: Resolved, spec: AgentSpec, environment: dict[st
     for variable, what in spec.needs_env.items():
         if variable in resolved.withheld:
             raise UsageError(
-                f"{spec.title} needs the environment variable {variable}, which {resolved.origins['env_deny']} keeps "
-                "from it"
+                f"{spec.title} needs the environment variable {variable}, which {resolved.origins['env_deny']} "
+                "withholds from it"
             )
         if not environment.get(variable, "").strip():
             raise UsageError(f"{spec.title} needs the environment variable {variable}: {what}")
 
 
 def _check_sessions(resolved: Resolved, spec: AgentSpec, invocation: Invocation) -> Resolved:
-    """Sessions that cannot be resumed: asked for by flag a mistake, elsewhere a warning."""
+    """If the agent cannot resume sessions, --continue-session is an error; set elsewhere, it is a warning."""
     if not resolved.settings.continue_session or (invocation.session or spec.session):
         return resolved
     origin = resolved.origins["continue_session"]
-    text = f"{spec.title} cannot go on with a session without a person: each iteration would start afresh"
+    text = f"{spec.title} cannot continue a session in headless mode: each iteration would start a new one"
     if origin.startswith("--"):
-        raise UsageError(f"{text}; leave out --continue-session")
+        raise UsageError(f"{text}; remove --continue-session")
     return resolved.warn(f"{origin}: {text}")
 
 
 _FOR_KNOWN_AGENTS = {
     "model": "the model",
     "allowed_tools": "the list of tools",
-    "continue_session": "going on with a session",
+    "continue_session": "the session",
 }
 
 
 def without_flags(resolved: Resolved, agent: str) -> Resolved:
-    """What cannot be passed on to it: asked for on this command line it is a mistake, elsewhere a warning."""
+    """Settings that ralph cannot pass on to this agent are an error on the command line, elsewhere a warning."""
     for name, what in _FOR_KNOWN_AGENTS.items():
         value, origin = getattr(resolved.settings, name), resolved.origins[name]
         if not value:
             continue
         if origin.startswith("-"):
-            raise UsageError(f"{origin} has no effect with {agent}: ralph knows no flag of it for {what}; leave it out")
+            raise UsageError(
+                f"{origin} has no effect with {agent}: ralph does not know how to pass on {what}; remove it"
+            )
         shown = f"{name} '{value}'" if isinstance(value, str) else name
-        warning = f"{shown} ({origin}) is not used: ralph knows no flag of {agent} for {what}"
-        resolved = resolved.warn(warning)
+        resolved = resolved.warn(f"{shown} ({origin}) is not used: ralph does not know how to pass {what} to {agent}")
     return resolved
 
 
@@ -186,8 +190,8 @@ def _too_old(found: Installed) -> list[str]:
     spec = found.spec
     if found.version is None or not below(found.version, spec.version.minimum):
         return []
-    text = f"{spec.title} {found.version} is older than {spec.version.minimum}, the oldest that ralph was made for"
-    return [f"{text}: it may refuse its flags, or not be understood. To get a newer one: {spec.install or spec.link}"]
+    text = f"{spec.title} {found.version} is older than {spec.version.minimum}, the oldest version that ralph supports"
+    return [f"{text}: it may reject flags, or its output may be misread. To update it: {spec.install or spec.link}"]
 
 
 def _program(resolved: Resolved, workdir: Path, what: str) -> str:
@@ -196,13 +200,13 @@ def _program(resolved: Resolved, workdir: Path, what: str) -> str:
     path = _expand(command, resolved.bases.get("command", workdir))
     program = which(path)
     if program is None:
-        why = "is not executable" if Path(path).is_file() else "was not found"
+        why = "is not executable" if Path(path).is_file() else "was not found: correct its path, or install it"
         raise UsageError(f"{what} '{command}' ({resolved.origins['command']}) {why}")
     return program
 
 
 def _expand(command: str, base: Path) -> str:
-    """`./tool` in a file means beside that file; `tool` is looked for in PATH."""
+    """`./tool` in a file is relative to that file; `tool` is searched in PATH."""
     expanded = os.path.expanduser(command)  # noqa: PTH111 - a bare name must stay one
     if "/" in expanded and not expanded.startswith("/"):
         return str(base / expanded)

@@ -1,4 +1,4 @@
-"""How an agent is started: a command line, or another convention's way to one."""
+"""How an agent is started: a command line, or a launcher of another convention that makes one."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ if TYPE_CHECKING:
 
 class SessionMode(StrEnum):
     FRESH = "fresh"
-    #: with the id that the agent tells
+    #: resume the session with the id that the agent reports
     RESUME = "resume"
-    #: with an id that we choose at the start
+    #: start the session with an id that ralph chooses
     NAME = "name"
 
 
 class CommandLine(msgspec.Struct, frozen=True):
-    """One command line, exactly. `env` is added to the plan's."""
+    """One exact command line. `env` is added to the environment of the launch."""
 
     argv: list[str]
     stdin: bytes | None
     env: dict[str, str] = {}
-    #: it wants a descriptor 3, whose lines go to `Launcher.aside`
+    #: the command gets a descriptor 3, whose lines go to `Launcher.aside`
     aside: bool = False
 
 
 class Examined(msgspec.Struct, frozen=True):
-    """What `ralph doctor` is told about an agent that is not a spec."""
+    """What `ralph doctor` can report about an agent without a spec."""
 
     version: str | None = None
     minimum: str | None = None
     notes: tuple[str, ...] = ()
-    #: why it cannot be used as things are
+    #: why it cannot be used
     problem: str | None = None
 
 
 class Launcher:
-    """Starts an agent that is not a spec: a script, a driver, a provider of another convention."""
+    """Starts an agent without a spec: a script, driver or provider of another convention."""
 
     #: in words, for `--dry-run`
     delivery = ""
-    #: whether it can go on with a session
+    #: whether it can resume a session
     resumes = False
 
     def command_line(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> CommandLine:
@@ -58,39 +58,39 @@ class Launcher:
         raise NotImplementedError
 
     def render(self, prompt: str) -> str:
-        """The prompt as the agent gets it, where the convention has variables in it."""
+        """The prompt as the agent gets it, after replacing the convention's variables."""
         return prompt
 
     def adapter(self, prompt: str) -> TranscriptAdapter | None:
-        """Another adapter than that of the plan, for the next iteration."""
+        """The adapter for the next iteration, if it is not the one of the launch."""
         return None
 
     def reader(self) -> SignalReader | None:
-        """How this convention says that it is done; None: by the usual markers."""
+        """Reads how this convention reports that the work is done; None if it uses the default markers."""
         return None
 
     def aside(self, line: str) -> list[TranscriptEvent]:
-        """A line that came on descriptor 3."""
+        """The events for a line that the command wrote to descriptor 3."""
         from ralph.transcripts.events import Tag, Text
 
         return [Text(Tag.SYS, line)]
 
     def finish(self, folder: Path, ended: Ended, seen: Observation) -> list[TranscriptEvent]:
-        """What is to be added once an iteration has ended, before it is judged; `folder` is its in the journal."""
+        """Events to add when an iteration has ended, before it is judged. `folder` is its folder in the journal."""
         return []
 
     def find_session(self, stdout: Path) -> str | None:
-        """The session id in a recording, where this convention knows better than the adapter."""
+        """The session id in a recording, if this convention finds it more reliably than the adapter."""
         return None
 
     def fallback_session(self, stdout: Path) -> str | None:
-        """The last resort for a session id."""
+        """A session id to use if neither `find_session` nor the adapter finds one."""
         return None
 
     def examine(self) -> Examined:
-        """What can be said about the agent without running it on a prompt."""
+        """What is known about the agent without sending it a prompt."""
         return Examined()
 
     def help_for(self, outcome: str) -> str | None:
-        """What a person should do about an outcome, in the convention's own words."""
+        """What the convention tells its users to do about an outcome."""
         return None

@@ -1,4 +1,4 @@
-"""The secrets of a run."""
+"""Maskers that know the secrets of a run."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 
 def for_settings(settings: Settings, environ: Mapping[str, str], known: Iterable[str] = ()) -> Masker:
-    """As the user configured it. `known` are names of variables that agents log in with."""
+    """A masker as the user configured it. `known` has the names of variables that agents log in with."""
     if not settings.mask:
         return Masker(on=False)
     return Masker(secrets_of(environ, settings.mask_env, known), settings.mask_patterns)
 
 
 def resolved_masker(resolved: Resolved) -> Masker:
-    """Before it is known which agent runs."""
+    """A masker for use before the agent is chosen."""
     return for_settings(resolved.settings, resolved.environ | resolved.withheld)
 
 
 def masker_of(launch: Launch) -> Masker:
-    """For everything its agents could print: secrets in our environment or theirs, and those that are withheld."""
+    """A masker for everything its agents could print: secrets in ralph's environment and theirs, also withheld ones."""
     launches = (launch, *launch.fallbacks)
     environ = launch.resolved.environ | launch.resolved.withheld
     for one in launches:

@@ -1,4 +1,4 @@
-"""Where the prompt comes from."""
+"""Finds and reads the prompt."""
 
 from __future__ import annotations
 
@@ -17,25 +17,23 @@ if TYPE_CHECKING:
     from ralph.config.layers import Resolved
 
 DEFAULT_PROMPT_FILE = "PROMPT.md"
-#: No agent takes as much.
+#: In bytes; more than any agent takes.
 MAX_PROMPT = 16 << 20
-#: What a run without any prompt says; only a command of the user's own may do without.
-NO_PROMPT = (
-    f"no prompt: neither -p nor -P was given and there is no {DEFAULT_PROMPT_FILE}; the command gets an empty one"
-)
+#: Printed for a run without a prompt, which is allowed only with --agent-cmd.
+NO_PROMPT = f"no prompt: there is no -p, no -P and no {DEFAULT_PROMPT_FILE}, so the command gets an empty prompt"
 
 
 class PromptSource(msgspec.Struct, frozen=True):
-    """Where the prompt comes from; read again for each iteration."""
+    """Where the prompt comes from. It is read again for each iteration."""
 
     text: str | None
     path: Path | None
     origin: str
-    #: the path as the user should see it
+    #: the path in messages
     label: str = ""
-    #: an absent file is an empty prompt
+    #: if the file does not exist, the prompt is empty
     optional: bool = False
-    #: the user typed it: then it may be a pipe
+    #: the user named the file, so it may be a pipe
     typed: bool = False
 
     @property
@@ -44,7 +42,7 @@ class PromptSource(msgspec.Struct, frozen=True):
 
     @property
     def absent(self) -> bool:
-        """True if there is no prompt at all, and there need not be one."""
+        """Whether there is no prompt, for an agent that does not need one."""
         return self.optional and self.path is not None and not self.path.exists()
 
     @property
@@ -52,10 +50,10 @@ class PromptSource(msgspec.Struct, frozen=True):
         return self.path is not None and not os.path.lexists(self.path)
 
     def read(self) -> str:
-        """The prompt now. UsageError if there is none."""
+        """The current prompt. Raises a UsageError if there is none."""
         if self.text is not None:
             if not self.text.strip():
-                raise UsageError(f"the prompt ({self.origin}) is empty: say what the agent should do")
+                raise UsageError(f"the prompt ({self.origin}) is empty: describe what the agent should do")
             return self.text
         assert self.path is not None
         try:
@@ -66,38 +64,38 @@ class PromptSource(msgspec.Struct, frozen=True):
                 return ""
             raise UsageError(
                 f"there is no prompt: {self.path} does not exist.\n"
-                "  Write it, or say what to do with -p 'TEXT' or -P FILE; `ralph init` makes a first one."
+                "  Write one, or use -p 'TEXT' or -P FILE. To start from a template: ralph init"
             ) from None
         except OSError as error:
             raise UsageError(f"the prompt {self.path} cannot be read: {error.strerror}") from None
         if not text.strip():
-            raise UsageError(f"the prompt {self.path} is empty: say in it what the agent should do")
+            raise UsageError(f"the prompt {self.path} is empty: describe in it what the agent should do")
         if "\0" in text:
-            raise UsageError(f"the prompt {self.path} is not text (it holds NUL bytes); save it as UTF-8")
+            raise UsageError(f"the prompt {self.path} is not text (it contains NUL bytes): save it as UTF-8")
         return text
 
 
 def from_settings(resolved: Resolved, workdir: Path) -> PromptSource:
-    """What -p, -P, ralph.yml or PROMPT.md say."""
+    """The prompt from -p, -P, ralph.yml or PROMPT.md."""
     settings = resolved.settings
     if settings.prompt is not None:
         return PromptSource(settings.prompt, None, resolved.origins["prompt"])
     origin = resolved.origins["prompt_file"]
     if settings.prompt_file is None:
         path = workdir / DEFAULT_PROMPT_FILE
-        # One that is there now must not vanish later: an agent without its prompt does anything.
+        # A file that exists now must not disappear later: without its prompt, an agent might do anything.
         optional = settings.agent_cmd is not None and not path.exists()
         return PromptSource(None, path, origin, DEFAULT_PROMPT_FILE, optional=optional)
     path = path_of(resolved, workdir)
     typed = resolved.bases.get("prompt_file") in (None, user_config_dir(resolved.environ))
     source = PromptSource(None, path, origin, _label(path, workdir), typed=typed)
-    if typed and _once(path):
+    if typed and _is_readable_once(path):
         return PromptSource(source.read(), None, source.shown)
     return source
 
 
 def path_of(resolved: Resolved, workdir: Path) -> Path:
-    """The prompt's file, whether or not there is one."""
+    """The path of the prompt file, whether or not it exists."""
     name = resolved.settings.prompt_file
     if name is None:
         return workdir / DEFAULT_PROMPT_FILE
@@ -105,14 +103,17 @@ def path_of(resolved: Resolved, workdir: Path) -> Path:
 
 
 def _find(name: str, workdir: Path, base: Path | None) -> Path:
-    """A path in ralph.yml is seen from the working directory, then from that file; a typed one from here first."""
+    """Resolves a path: one in ralph.yml relative to the working directory, else to that file.
+
+    One on the command line is relative to the current directory, else to the working directory.
+    """
     written = Path("/dev/stdin") if name == "-" and base is None else Path(name).expanduser()
     places = [workdir, base] if base is not None else [Path.cwd(), workdir]
     return next((place / written for place in places if (place / written).exists()), workdir / written)
 
 
-def _once(path: Path) -> bool:
-    """A pipe, as in `-P <(command)`, can be read a single time."""
+def _is_readable_once(path: Path) -> bool:
+    """Whether it is a pipe or the like, as in `-P <(command)`."""
     try:
         mode = path.stat().st_mode
     except OSError:

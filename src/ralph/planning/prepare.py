@@ -1,4 +1,4 @@
-"""From settings to a launch: which agent runs, how it is started, and with which prompt."""
+"""Turns settings into a launch: which agent runs, how it is started, and with which prompt."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ralph.dialects.modules import AGENT_SETTINGS, module
 from ralph.judging.prices import find as find_prices
 from ralph.launching import known
 from ralph.launching.prompt import PromptSource, from_settings
-from ralph.planning.brought import brought
-from ralph.planning.fallback import stand_in
+from ralph.planning.approvals import items_to_approve
+from ralph.planning.fallback import fallback_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,17 +26,16 @@ if TYPE_CHECKING:
 
 
 def prepare_launch(resolved: Resolved, workdir: Path, trust: Trust) -> Launch:
-    """The agent and how it is started, with its fallbacks. Raises UsageError.
+    """The agent and how to start it, with its fallbacks. A missing agent or fallback is a UsageError.
 
-    Only version probes are run and, where the user approved them, the hooks of another convention's files.
-    A fallback that is missing is an error now, not in the middle of the night.
+    This runs only version probes and, if the user approved them, the hooks of another convention's files.
     """
     launch = _prepare_one(resolved, workdir, trust)
     if resolved.settings.on_limit is not OnLimit.FALLBACK:
         return launch
-    fallbacks = tuple(_prepare_one(stand_in(resolved, n), workdir, trust) for n in resolved.settings.agents[1:])
-    known_already = set(launch.resolved.warnings)
-    more = [w for other in fallbacks for w in other.resolved.warnings if w not in known_already]
+    names = resolved.settings.agents[1:]
+    fallbacks = tuple(_prepare_one(fallback_settings(resolved, name), workdir, trust) for name in names)
+    more = [w for other in fallbacks for w in other.resolved.warnings if w not in launch.resolved.warnings]
     return msgspec.structs.replace(launch, resolved=launch.resolved.warn(*more), fallbacks=fallbacks)
 
 
@@ -44,13 +43,13 @@ def prompt_source(resolved: Resolved, workdir: Path) -> PromptSource:
     """Where each iteration's prompt comes from."""
     if not follows_plan(resolved):
         return from_settings(resolved, workdir)
-    from ralph.dialects.provider import planfile  # late, as most runs have no use for it
+    from ralph.dialects.provider import planfile  # late: most runs do not need it
 
     return planfile.source(resolved, workdir)
 
 
 def _prepare_one(resolved: Resolved, workdir: Path, trust: Trust) -> Launch:
-    trust.require([item for item in brought(resolved, workdir) if item.at_start])
+    trust.require([item for item in items_to_approve(resolved, workdir) if item.at_start])
     launch = _choose(resolved, workdir, trust)
     if launch.launcher is None and follows_plan(resolved):
         from ralph.dialects.provider.launcher import follow
@@ -83,7 +82,7 @@ def _signals(launch: Launch) -> Callable[[Markers], SignalReader] | None:
 
 
 def _cost_warnings(launch: Launch) -> list[str]:
-    """What to say before the start about a limit on cost."""
+    """A warning before the start if --max-cost cannot be enforced, or only perhaps."""
     if not launch.settings.max_cost or "cost" in launch.tells:
         return []
     if launch.cost_gap is not None:

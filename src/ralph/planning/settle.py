@@ -1,4 +1,4 @@
-"""All settings of a run, and where it works: the first step from a command line to a launch."""
+"""The first step from a command line to a launch: reads all settings and finds the working directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ralph.dialects.detect import RUN_TO_BE_READ, Dialect, choose
 from ralph.dialects.modules import module
 from ralph.errors import UsageError
 from ralph.launching.environment import withholding, without
-from ralph.planning.brought import of_dialect
+from ralph.planning.approvals import of_dialect
 from ralph.trust.approval import VARIABLE, Trust, required
 
 if TYPE_CHECKING:
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from ralph.config.filelayer import FileLayer
     from ralph.trust.items import Item
 
-    #: Gets what needs approval; returns the trust that covers all of it, or raises a TrustError.
+    #: Takes what needs approval; returns a trust that covers all of it, or raises a TrustError.
     Permit: TypeAlias = Callable[[Trust, list[Item]], Trust]
 
 
 class Settled(msgspec.Struct, frozen=True):
+    """The settings of a run, its working directory, and what the user has approved so far."""
+
     resolved: Resolved
     workdir: Path
     trust: Trust
@@ -42,16 +44,16 @@ def settle(
     permit: Permit = required,
     environ: Mapping[str, str] | None = None,
 ) -> Settled:
-    """Reads all settings. `permit` is asked before a file is run in order to read it."""
+    """Reads all settings. Some files must be run to be read; `permit` is called before that."""
     original = dict(os.environ if environ is None else environ)
     workdir = start(flags, original)
     name = config_file or original.get("RALPH_CONFIG")
     config = Path(os.path.abspath(Path(name).expanduser())) if name else None  # noqa: PTH100 - links stay as named
-    # Reading some files runs code, which must not see what the command line or a variable denies.
+    # Reading some files runs code, which must not see the variables that a flag or RALPH_ENV_DENY withholds.
     denied = split(BY_NAME["env_deny"], flags.get("env_deny") or original.get("RALPH_ENV_DENY", ""))
     visible = without(original, denied)
     layer, follows, notes, trust = _dialect(workdir, flags, config, visible, trust, permit)
-    resolved = withholding(resolve(workdir, flags, config, visible, layer), original, VARIABLE)
+    resolved = withholding(resolve(workdir, flags, config, environ=visible, dialect=layer), original, VARIABLE)
     resolved = msgspec.structs.replace(resolved, follows=follows, warnings=[*notes, *resolved.warnings])
     base = resolved.bases.get("cwd")
     if base is not None:  # a file sets it
@@ -60,12 +62,12 @@ def settle(
 
 
 def start(flags: dict[str, Any], environ: Mapping[str, str]) -> Path:
-    """The directory in which settings are looked for."""
+    """The directory where the search for settings begins."""
     return working_directory(flags.get("cwd") or environ.get("RALPH_CWD"))
 
 
 def working_directory(cwd: str | None) -> Path:
-    """Where ralph was called, or `--cwd`. One that has vanished is an error before the start."""
+    """The current directory, or `--cwd`. A UsageError if it does not exist."""
     try:
         here = Path.cwd()
     except OSError:
@@ -74,7 +76,7 @@ def working_directory(cwd: str | None) -> Path:
     if not workdir.is_dir():
         raise UsageError(f"the working directory {workdir} does not exist or is not a directory")
     if not os.access(workdir, os.R_OK | os.X_OK):
-        raise UsageError(f"the working directory {workdir} cannot be entered")
+        raise UsageError(f"you have no permission to enter the working directory {workdir}")
     return Path(os.path.abspath(workdir))  # noqa: PTH100 - symlinks stay as the user named them
 
 
@@ -86,9 +88,9 @@ def _dialect(
     trust: Trust,
     permit: Permit,
 ) -> tuple[FileLayer | None, str, list[str], Trust]:
-    """What the files of another convention say, which convention that is, and what to note.
+    """The settings in another convention's files, which convention that is and why, notes about it, and the trust.
 
-    A ralph.yml that is named decides alone.
+    Other conventions' files are ignored if the user named a ralph.yml.
     """
     wanted = str(flags.get("dialect") or environ.get("RALPH_DIALECT") or "auto")
     found, notes = choose(workdir, "none" if config is not None and wanted == "auto" else wanted)

@@ -1,1 +1,1 @@
-"""What a repository brings that needs approval, and what its user has approved."""
+"""What of a repository needs approval, and what its user has approved."""

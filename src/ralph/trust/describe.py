@@ -1,4 +1,4 @@
-"""How the things that need approval are shown to a person. Nothing in these texts can control a terminal."""
+"""Describes the items that need approval. These texts cannot control a terminal or hide a part of themselves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ralph.trust.store import is_changed
 if TYPE_CHECKING:
     from ralph.trust.items import Item
 
-#: Enough to push the rest of a command out of sight.
+#: Enough to push the rest of a command off the screen.
 _BLANKS = re.compile(r"[^\S\n]{9,}")
 _EMPTY_LINES = re.compile(r"\n(?:[^\S\n]*\n){3,}")
 _LINE_LENGTH = 1000
@@ -20,13 +20,14 @@ _LINES_SHOWN = 100
 
 
 def refusal(missing: list[Item]) -> str:
+    """Why nothing was run, and how to approve it."""
     outside = any(item.path for item in missing)
     return "\n".join(
         [
             f"this repository would {what_for(missing)}, which you have not approved yet:",
             *listed(missing),
             "Nothing was run. To approve it as it is now: ralph trust    For this run only: ralph run --trust",
-            *(["A path that you name yourself needs no approval: -P FILE, --plan FILE, --cwd DIR"] if outside else []),
+            *(["Paths on the command line need no approval: -P FILE, --plan FILE, --cwd DIR"] if outside else []),
         ]
     )
 
@@ -37,7 +38,7 @@ def what_for(missing: list[Item]) -> str:
     if not all(item.path for item in missing):
         parts.append("run its own code")
     if any(item.path for item in missing):
-        parts.append("lead ralph to files outside of it")
+        parts.append("use files outside of it")
     return " and ".join(parts)
 
 
@@ -53,15 +54,15 @@ def _lines(item: Item) -> list[str]:
         target = leads_out(path, item.root)
         link = f", a link to {target}" if target is not None and path.is_relative_to(item.root) else ""
         return [safe(f"  file       {path}{link}{place}{changed}")]
-    first, *rest = whole(item.text)
+    first, *rest = visible_lines(item.text)
     return [
         safe(f"  {item.what:<10} {first}") + safe(f"{place}{changed}"),
         *(f"  {'':<10} {safe(more)}" for more in rest),
     ]
 
 
-def whole(text: str) -> list[str]:
-    """A command as lines that hide no part of it, neither behind a screen of blanks nor by its length."""
+def visible_lines(text: str) -> list[str]:
+    """A command as lines that hide no part of it: long runs of blanks are counted, long lines are broken."""
     lines: list[str] = []
     for line in _EMPTY_LINES.sub(_counted_lines, text.rstrip("\n")).split("\n"):
         shown = _BLANKS.sub(lambda found: f" <{len(found.group())} blanks> ", line)
@@ -69,7 +70,8 @@ def whole(text: str) -> list[str]:
     if len(lines) > _LINES_SHOWN:
         hidden = len(lines) - _LINES_SHOWN
         half = _LINES_SHOWN // 2
-        lines = [*lines[:half], f"<{hidden} more lines are NOT SHOWN: read them in the file>", *lines[-half:]]
+        more = "1 more line is" if hidden == 1 else f"{hidden} more lines are"
+        lines = [*lines[:half], f"<{more} NOT SHOWN: read the file>", *lines[-half:]]
     return lines
 
 

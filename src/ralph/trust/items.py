@@ -1,4 +1,4 @@
-"""The things a repository brings that a run would execute or follow, each with a digest of what it is now."""
+"""What a run would execute or follow because the repository says so, each item with a digest of its content."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ _MAX_CODE = 256 << 20
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One thing that needs approval."""
+    """Something that needs approval."""
 
     #: `verify`, `command`, … or the path of a file, relative to `root`
     what: str
     #: the command as text; empty for a file
     text: str
     digest: str
-    #: the directory that it belongs to
+    #: the directory that the approval is for
     root: Path
     #: where it is configured: `ralph.yml:3`
     origin: str = ""
     #: the configuration file that contains it
     source: Path | None = None
-    #: it is used before the run begins: read, or started to ask what it is
+    #: it is used before the run begins: to read settings, or to ask for a version
     at_start: bool = False
-    #: it is not code, but a path that leads out of the repository
+    #: it is not code, but a path to something outside the repository
     path: bool = False
 
     @property
     def key(self) -> tuple[Path, str, str]:
-        """What an approval is for: this content of this thing in this directory."""
+        """What an approval is for: this item with this content in this directory."""
         return self.root, self.what, self.digest
 
 
 def of_files(paths: Iterable[Path], root: Path, origin: str = "", *, at_start: bool = True) -> list[Item]:
-    """Files that would be executed as they are."""
+    """Items for files that would be executed."""
     return [
         Item(_shown(path, root), "", file_digest(path), root, origin, at_start=at_start)
         for path in dict.fromkeys(paths)
@@ -53,7 +53,7 @@ def of_files(paths: Iterable[Path], root: Path, origin: str = "", *, at_start: b
 
 
 def of_path(name: str, path: Path, target: Path, root: Path, origin: str) -> Item:
-    """A path that leads out of the repository, to `target`."""
+    """An item for a path that leads to `target`, outside the repository."""
     shown = _shown(path, root)
     text = f"{shown} leads out of the repository, to {target}" if shown != str(target) else f"{shown}, outside of it"
     hashed = digest(text.encode("utf-8", "surrogateescape"))
@@ -61,7 +61,7 @@ def of_path(name: str, path: Path, target: Path, root: Path, origin: str) -> Ite
 
 
 def of_journal(root: Path, folders: Iterable[Path], repository: Path) -> list[Item]:
-    """The folder of the runs in `root`, if it is a link out of the repository."""
+    """An item for the journal of the runs in `root`, if one of its folders is a link out of the repository."""
     for folder in folders:
         target = leads_out(folder, repository)
         if target is not None:

@@ -1,4 +1,4 @@
-"""What the user has approved, directory by directory: digests in files of their own."""
+"""Stores what the user has approved: one file per directory, with digests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Record(msgspec.Struct):
-    """One directory. `allowed` maps each thing to the digests that it had when it was approved."""
+    """The approvals for one directory. `allowed` maps each item to the digests that it had when it was approved."""
 
     directory: str
     allowed: dict[str, list[str]] = {}
@@ -29,7 +29,7 @@ class Record(msgspec.Struct):
 
 
 def remembered(wanted: Iterable[Item]) -> list[Item]:
-    """Those of the items that are approved as they are now."""
+    """The items that are approved with their current content."""
     wanted = list(wanted)
     records = {root: load(root).allowed for root in {item.root for item in wanted}}
     return [item for item in wanted if _allows(records[item.root], item)]
@@ -38,32 +38,32 @@ def remembered(wanted: Iterable[Item]) -> list[Item]:
 def _allows(allowed: dict[str, list[str]], item: Item) -> bool:
     if item.digest in allowed.get(item.what, ()):
         return True
-    # A configuration that ralph wrote itself is approved as a whole, until somebody changes it.
-    return item.source is not None and file_digest(item.source) in allowed.get(_whole(item.source), ())
+    # A configuration that ralph wrote itself is approved as a whole until somebody changes it.
+    return item.source is not None and file_digest(item.source) in allowed.get(_all_of(item.source), ())
 
 
 def is_changed(item: Item) -> bool:
-    """Whether another version of it was approved."""
+    """Whether an approval exists, but for another content."""
     before = load(item.root).allowed.get(item.what, [])
     return bool(before) and item.digest not in before
 
 
 def remember(items: Iterable[Item]) -> None:
-    """Approve these as they are now, until they change. RunError if that cannot be stored."""
+    """Approves these items until they change. RunError if that cannot be stored."""
     by_root: dict[Path, dict[str, list[str]]] = {}
     for item in items:
         by_root.setdefault(item.root, {}).setdefault(item.what, []).append(item.digest)
-    for root, things in by_root.items():
-        _allow(root, things)
+    for root, digests in by_root.items():
+        _allow(root, digests)
 
 
 def remember_file(path: Path) -> None:
-    """Approve all commands in a file that ralph wrote for its user, until somebody changes it."""
-    _allow(path.parent, {_whole(path): [file_digest(path)]})
+    """Approves all commands in a file that ralph wrote for the user, until somebody changes it."""
+    _allow(path.parent, {_all_of(path): [file_digest(path)]})
 
 
 def load(root: Path) -> Record:
-    """What is approved in a directory, by its real path; an unreadable record approves nothing."""
+    """The approvals for a directory, found by its real path. An unreadable record approves nothing."""
     root = root.resolve()
     return _read(_path(root), str(root)) or Record(str(root))
 
@@ -74,7 +74,7 @@ def everything() -> list[Record]:
 
 
 def forget(root: Path) -> bool:
-    """Whether there was anything to forget."""
+    """Deletes the approvals for a directory; returns whether there were any."""
     path = _path(root.resolve())
     try:
         path.unlink()
@@ -93,7 +93,7 @@ def _path(root: Path) -> Path:
     return folder() / f"{digest(os.fsencode(root))[:32]}.json"
 
 
-def _whole(source: Path) -> str:
+def _all_of(source: Path) -> str:
     return f"all of {source.name}"
 
 
@@ -105,18 +105,18 @@ def _read(path: Path, directory: str | None = None) -> Record | None:
     return record if directory in (None, record.directory) else None
 
 
-def _allow(root: Path, things: dict[str, list[str]]) -> None:
+def _allow(root: Path, approved: dict[str, list[str]]) -> None:
     import tempfile
 
     before = load(root)
     allowed = {**before.allowed}
-    for what, digests in things.items():
+    for what, digests in approved.items():
         allowed[what] = list(dict.fromkeys([*allowed.get(what, []), *digests]))
     record = Record(before.directory, allowed, time.time())
     place = _path(root.resolve())
     try:
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # mkstemp makes it readable for the user alone (0600); the rename makes it appear whole.
+        # mkstemp makes the file private (0600); the rename replaces the old one in one step.
         handle, name = tempfile.mkstemp(dir=place.parent, prefix=".new-")
         with os.fdopen(handle, "wb") as file:
             file.write(msgspec.json.encode(record))

@@ -1,6 +1,6 @@
-"""What of a repository a run would execute or follow, and so needs approval.
+"""Finds what a run would execute or follow because the repository says so, which needs the user's approval.
 
-What you type, set in the environment or keep in your own files needs none.
+What users type, set in the environment or keep in their own files needs no approval.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _SHELLS = r"(ba|da|z|k)?sh|python[\d.]*|node|bun|deno|ruby|perl|php|env"
 _TYPED = re.compile(r"-.*|[A-Z][A-Z0-9_]*")
 
 
-def brought(resolved: Resolved, workdir: Path) -> list[Item]:
-    """Everything that a run with these settings needs approval for."""
+def items_to_approve(resolved: Resolved, workdir: Path) -> list[Item]:
+    """Everything that needs approval before a run with these settings."""
     found = [*_project_agents(resolved, workdir), *_paths(resolved, workdir)]
     if not all(origin == "default" or _TYPED.fullmatch(origin) for origin in resolved.origins.values()):
         found += _agent(resolved, workdir)
@@ -43,7 +43,7 @@ def brought(resolved: Resolved, workdir: Path) -> list[Item]:
 
 
 def of_dialect(found: Found, workdir: Path, environ: dict[str, str]) -> list[Item]:
-    """The files that another convention's agent consists of."""
+    """The executable files of another convention's agent."""
     return of_files(module(found.dialect).executables(found, workdir, environ), workdir)
 
 
@@ -66,13 +66,13 @@ def _agent(resolved: Resolved, workdir: Path) -> list[Item]:
         text = " ".join([settings.command, *map(shlex.quote, [*settings.args, *flag])])
         return _command(resolved, workdir, ("command", "args", "prompt_flag"), text)
     if settings.agent != "auto" and settings.command:
-        # It replaces a known program, which is asked for its version before the start.
+        # It replaces a known program, and ralph asks that for its version before the start.
         return _command(resolved, workdir, ("command",), settings.command, at_start=True)
     return []
 
 
 def _script(resolved: Resolved, workdir: Path, value: str) -> list[Item]:
-    """The script, its configuration and the scripts beside it."""
+    """The script, its configuration and the scripts next to it."""
     if _is_users(resolved, "agent_script"):
         return []
     found = [
@@ -84,24 +84,24 @@ def _script(resolved: Resolved, workdir: Path, value: str) -> list[Item]:
     base = resolved.bases.get("agent_script", workdir)
     names = (value, f"agents/{value}.sh", f".ralph/agents/{value}.sh")
     scripts = [path for name in names for place in (base, workdir) if (path := place / name).is_file()]
-    # The script is loaded with the configuration beside it.
+    # The script is loaded together with the configuration next to it.
     folders = [path.parent.parent if path.parent.name == "agents" else path.parent for path in scripts]
     paths = [*(folder / "config" for folder in folders if (folder / "config").is_file()), *scripts]
     return [*found, *of_files([Path(os.path.normpath(path)) for path in paths], workdir)]
 
 
 def _driver(resolved: Resolved, workdir: Path, value: str) -> list[Item]:
-    """The driver and the files beside it, and a `.ralphrc` that is more than data."""
+    """The driver and the files next to it, and a `.ralphrc` that does more than set limits."""
     from ralph.dialects.driver.config import read
     from ralph.dialects.driver.locate import all_drivers
 
     shown, file = read(workdir, {})
     command = file.values.get("CLAUDE_CODE_CMD")
-    # It can name Claude's program, and export variables that programs obey.
-    obeyed = any(a.exported for a in file.values.values()) or (
+    # A .ralphrc can name Claude's program, and export variables that change what programs do.
+    has_code = any(a.exported for a in file.values.values()) or (
         command is not None and command.value not in ("", "claude")
     )
-    found = of_files([workdir / shown] if obeyed else [], workdir)
+    found = of_files([workdir / shown] if has_code else [], workdir)
     if _is_users(resolved, "driver"):
         return found
     drivers = all_drivers(workdir)
@@ -109,7 +109,7 @@ def _driver(resolved: Resolved, workdir: Path, value: str) -> list[Item]:
 
 
 def _project_agents(resolved: Resolved, workdir: Path) -> list[Item]:
-    """The agents that may be run, where the repository brings their specs."""
+    """The specs in the repository of the agents that may run."""
     found = []
     for name in dict.fromkeys((resolved.settings.agent, *resolved.settings.agents)):
         path = registry.project_file(name, workdir)
@@ -123,7 +123,7 @@ def _project_agents(resolved: Resolved, workdir: Path) -> list[Item]:
 def _command(
     resolved: Resolved, workdir: Path, names: tuple[str, ...], text: str, *, at_start: bool = False
 ) -> list[Item]:
-    """The command that these settings make up, and the file of the repository that it runs."""
+    """The command in these settings, and the file in the repository that it runs."""
     name = next((name for name in names if _from_repository(resolved, name)), None)
     if name is None:
         return []
@@ -161,7 +161,7 @@ def _program(text: str, folders: tuple[Path, ...]) -> Path | None:
 
 
 def _paths(resolved: Resolved, workdir: Path) -> list[Item]:
-    """What would be read or written outside of the repository because a file or a link in it says so."""
+    """Paths outside the repository that a file or a link in it leads to, for reading or writing."""
     state = StatePaths(workdir)
     found = of_journal(workdir, (state.root, state.runs), repository(workdir))
     for name, path in _named_paths(resolved, workdir):
@@ -176,7 +176,7 @@ def _paths(resolved: Resolved, workdir: Path) -> list[Item]:
 
 
 def _named_paths(resolved: Resolved, workdir: Path) -> Iterator[tuple[str, Path]]:
-    """Settings that are paths, and where each leads."""
+    """The settings that are paths, each with its path."""
     settings = resolved.settings
     yield from _prompt_paths(resolved, workdir)
     if settings.fix_plan:
@@ -194,7 +194,7 @@ def _prompt_paths(resolved: Resolved, workdir: Path) -> Iterator[tuple[str, Path
         try:
             yield "plan", planfile.locate(resolved, workdir)
         except UsageError:
-            pass  # there is none, which is reported where it is needed
+            pass  # there is no plan; that is reported where one is needed
         yield "claude_prompt", workdir / planfile.TEMPLATE
     elif resolved.settings.prompt is None:
         yield "prompt_file", path_of(resolved, workdir)
@@ -210,7 +210,7 @@ def _from_repository(resolved: Resolved, name: str) -> bool:
 
 
 def _is_users(resolved: Resolved, name: str) -> bool:
-    """Typed, in the environment, or in a file of the user's own."""
+    """Whether the user set it: on the command line, in the environment or in a file of their own."""
     return _TYPED.fullmatch(resolved.origins[name]) is not None or _in_users_file(resolved, name)
 
 
