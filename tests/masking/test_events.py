@@ -120,6 +120,17 @@ def test_a_secret_in_any_pieces_is_masked(where: list[int], together: bool) -> N
     assert shown.startswith("so ")
 
 
+@pytest.mark.parametrize("size", range(4, 33))
+def test_a_private_key_is_masked_wherever_its_first_line_is_split(size: int) -> None:
+    begin = PEM.index("\n") + 1
+    for first in range(1, begin + 1):
+        edges = [0, *range(first, begin + 3, size), len(PEM)]
+        pieces: list[TranscriptEvent] = [ai(PEM[a:b]) for a, b in itertools.pairwise(edges) if a < b]
+        shown = texts(passed(stream(pieces=True), [[piece] for piece in (ai("key: "), *pieces, ai("done"))]))
+        assert PEM_BODY.split("\n")[1] not in shown, [piece.text for piece in pieces[:4]]  # type: ignore[union-attr]
+        assert shown.endswith("done")
+
+
 @given(st.lists(st.text(alphabet=st.characters(codec="utf-8"), max_size=12), max_size=12))
 def test_pieces_without_secrets_are_unchanged_and_in_order(parts: list[str]) -> None:
     events: list[TranscriptEvent] = [ai(part) for part in parts]

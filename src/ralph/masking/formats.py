@@ -104,12 +104,15 @@ _HINTS = (
     rb"A(?:KIA|SIA|Iza)",
     rb"Bearer",
 )
+#: How a piece may end the first line of a private key that began in an earlier one: its text starts with the last
+#: dashes, or contains more.
+_PEM_BEGIN_ENDS = (rb'"-', rb"Y-----")
 
 
 def hinted(data: bytes, *, pieces: bool = False) -> bool:
     """Whether data may contain a key at all. Takes a nanosecond or two per byte.
 
-    With `pieces`, the first line of a private key may come in two parts.
+    With `pieces`, the first line of a private key may be split anywhere.
     """
     # `in` finds out many times faster than any pattern that a character is missing.
     return any(character in data and search(data) is not None for character, search in _searches(pieces))
@@ -117,5 +120,5 @@ def hinted(data: bytes, *, pieces: bool = False) -> bool:
 
 @cache
 def _searches(pieces: bool) -> list[tuple[bytes, Callable[[bytes], re.Match[bytes] | None]]]:
-    patterns = (_DASH % (b"|BEGIN" if pieces else b""), *_HINTS)
+    patterns = (_DASH % (b"|BEGIN" if pieces else b""), *_HINTS, *(_PEM_BEGIN_ENDS if pieces else ()))
     return [(pattern[:1], re.compile(pattern).search) for pattern in patterns]
