@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -130,9 +131,9 @@ def test_dry_run_shows_the_command_and_the_convention_and_runs_nothing(project: 
         "'Bash(git *)'",
         "--include-partial-messages",
         "claude (from the driver's name)",
-        "driver              claude-code                       .ralphrc:1",
     ):
         assert part in done.stdout
+    assert re.search(r"^  driver +claude-code +\.ralphrc:1$", done.stdout, re.MULTILINE)
     assert project.calls("claude") == []
 
 

@@ -221,7 +221,7 @@ def test_keys_on_the_command_line_are_masked(ralph: Ralph, repo: Path) -> None:
     assert facts["masked"] == ["agent_cmd"]
     again = ralph("run", "5", "--resume", env=ENV)
     assert again.returncode == 64
-    assert "--agent-cmd said held a secret" in again.stderr
+    assert "--agent-cmd contained a secret" in again.stderr
 
 
 def test_errors_doctor_and_config_are_masked(ralph: Ralph, repo: Path) -> None:
