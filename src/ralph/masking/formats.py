@@ -104,9 +104,9 @@ _HINTS = (
     rb"A(?:KIA|SIA|Iza)",
     rb"Bearer",
 )
-#: How a piece may end the first line of a private key that began in an earlier one: its text starts with the last
-#: dashes, or contains more.
-_PEM_BEGIN_ENDS = (rb'"-', rb"Y-----")
+#: How a piece may end the first line of a private key that began in an earlier one: with some of the dashes alone,
+#: before a line break (which JSON escapes) or the end of the piece, or with more.
+_PEM_BEGIN_ENDS = (rb'"--{0,4} *(?:\\|")', rb"Y-----")
 
 
 def hinted(data: bytes, *, pieces: bool = False) -> bool:
@@ -114,11 +114,14 @@ def hinted(data: bytes, *, pieces: bool = False) -> bool:
 
     With `pieces`, the first line of a private key may be split anywhere.
     """
-    # `in` finds out many times faster than any pattern that a character is missing.
-    return any(character in data and search(data) is not None for character, search in _searches(pieces))
+    # `in` is many times faster than any pattern at finding out that something is missing.
+    return any(literal in data and search(data) is not None for literal, search in _searches(pieces))
 
 
 @cache
 def _searches(pieces: bool) -> list[tuple[bytes, Callable[[bytes], re.Match[bytes] | None]]]:
-    patterns = (_DASH % (b"|BEGIN" if pieces else b""), *_HINTS, *(_PEM_BEGIN_ENDS if pieces else ()))
-    return [(pattern[:1], re.compile(pattern).search) for pattern in patterns]
+    """Patterns, each with literal characters that it starts with."""
+    patterns = [(pattern[:1], pattern) for pattern in (_DASH % (b"|BEGIN" if pieces else b""), *_HINTS)]
+    if pieces:
+        patterns += [(pattern[:2], pattern) for pattern in _PEM_BEGIN_ENDS]
+    return [(literal, re.compile(pattern).search) for literal, pattern in patterns]
