@@ -1,97 +1,21 @@
-"""Whole runs in projects of the driver convention: realistic drivers with fake CLIs."""
+"""Platform drivers, run by the real command."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-
-from processes import nothing_left_behind
+from driver_project import DRIVERS, PROMPT, ROOT, Project, claude, says, status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     Ralph = Callable[..., subprocess.CompletedProcess[str]]
-
-ROOT = Path(__file__).parent.parent.parent
-DRIVERS = ROOT / "tests" / "fixtures" / "drivers"
-PROMPT = "Do the work.\nAll of it.\n"
-
-
-def status(signal: str, word: str = "IN_PROGRESS", advice: str = "go on") -> str:
-    return (
-        f"---RALPH_STATUS---\nSTATUS: {word}\nEXIT_SIGNAL: {signal}\nRECOMMENDATION: {advice}\n---END_RALPH_STATUS---"
-    )
-
-
-class Project:
-    """A repository that follows the driver convention. Fake CLIs go into a folder that is in PATH."""
-
-    def __init__(self, root: Path, bin_folder: Path) -> None:
-        self.root = root
-        self.bin = bin_folder
-        (root / ".ralph").mkdir()
-        (root / ".ralph" / "PROMPT.md").write_text(PROMPT)
-
-    def rc(self, *lines: str) -> None:
-        (self.root / ".ralphrc").write_text("\n".join(lines) + "\n")
-
-    def drivers(self, folder: str = ".ralph/drivers") -> Path:
-        path = self.root / folder
-        if not path.exists():
-            shutil.copytree(DRIVERS, path)
-        return path
-
-    def cli(self, name: str, body: str) -> None:
-        """A CLI that records its arguments, then runs `body` with the number of the call in $n."""
-        path = self.bin / name
-        path.write_text(
-            "#!/usr/bin/env bash\n"
-            f"calls={self.bin}/{name}.calls\n"
-            'for a in "$@"; do printf \'%s\\037\' "$a"; done >> "$calls"; printf \'\\036\' >> "$calls"\n'
-            "n=$(tr -dc '\\036' < \"$calls\" | wc -c)\n" + body + "\n"
-        )
-        path.chmod(0o755)
-
-    def calls(self, name: str) -> list[list[str]]:
-        path = self.bin / f"{name}.calls"
-        if not path.exists():
-            return []
-        return [call.split("\x1f")[:-1] for call in path.read_text().split("\x1e")[:-1]]
-
-    def metas(self, kind: str) -> list[dict[str, Any]]:
-        lines = (self.root / ".ralph" / "latest" / "events.jsonl").read_text().splitlines()
-        metas = [json.loads(line).get("meta", {}) for line in lines]
-        return [m for m in metas if m.get("kind") == kind]
-
-
-@pytest.fixture
-def project(repo: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Project:
-    folder = tmp_path_factory.mktemp("bin")
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    return Project(repo, folder)
-
-
-def says(*lines: str) -> str:
-    return "cat <<'LINES'\n" + "\n".join(lines) + "\nLINES"
-
-
-def claude(text: str, session: str = "s-1", **result: Any) -> list[str]:
-    """Claude's stream-json for one message."""
-    message = {"role": "assistant", "content": [{"type": "text", "text": text}]}
-    return [
-        json.dumps({"type": "system", "subtype": "init", "session_id": session, "model": "m"}),
-        json.dumps({"type": "assistant", "message": message, "session_id": session}),
-        json.dumps(
-            {"type": "result", "subtype": "success", "is_error": False, "result": text, "session_id": session} | result
-        ),
-    ]
 
 
 # -- the skeleton
@@ -262,108 +186,6 @@ def test_every_iteration_is_fresh_without_session_continuity(project: Project, r
     project.cli("my-platform", 'echo \'{"session_id":"s"}\'')
     ralph("run", "2")
     assert all("--session" not in c and "--context" not in c for c in project.calls("my-platform"))
-
-
-# -- errors
-
-
-def test_a_missing_hook_is_an_error_before_anything_runs(project: Project, ralph: Ralph) -> None:
-    project.rc("PLATFORM_DRIVER=half", "TEST_COMMAND='touch ran'")
-    text = (DRIVERS / "my-platform.sh").read_text().replace("driver_valid_tools()", "driver_tools()")
-    (project.drivers() / "half.sh").write_text(text)
-    project.cli("my-platform", "echo hello")
-    done = ralph("run")
-    assert done.returncode == 64
-    assert "driver_valid_tools" in done.stderr
-    assert not (project.root / "ran").exists()
-    assert project.calls("my-platform") == []
-
-
-def test_a_prompt_that_is_too_long_for_an_argument_is_refused_before_the_start(project: Project, ralph: Ralph) -> None:
-    project.rc("PLATFORM_DRIVER=claude-code")
-    project.drivers()
-    project.cli("claude", "echo hello")
-    (project.root / ".ralph" / "PROMPT.md").write_text("x" * 131_071)
-    assert ralph("run", "1").returncode == 2  # the last size that fits
-    (project.root / ".ralph" / "PROMPT.md").write_text("x" * 131_072)
-    done = ralph("run", "1")
-    assert done.returncode == 64
-    assert "131,072 bytes" in done.stderr
-    assert len(project.calls("claude")) == 1
-
-
-def test_a_driver_that_passes_the_prompt_file_accepts_any_length(project: Project, ralph: Ralph) -> None:
-    project.rc("PLATFORM_DRIVER=my-platform")
-    project.drivers()
-    project.cli("my-platform", 'wc -c < "$2"\n' + says(status("true")))
-    (project.root / ".ralph" / "PROMPT.md").write_text("x" * 1_000_000)
-    done = ralph("run", "1")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "1000000" in done.stdout
-
-
-@pytest.mark.parametrize("name", ["../evil", "sub/evil", ".."])
-def test_a_name_that_leaves_the_folder_is_refused(project: Project, ralph: Ralph, name: str) -> None:
-    project.rc(f"PLATFORM_DRIVER={name}")
-    project.drivers()
-    (project.root / ".ralph" / "evil.sh").write_text("touch ran\n")
-    done = ralph("run")
-    assert done.returncode == 64
-    assert "is not a valid driver name" in done.stderr
-    assert not (project.root / "ran").exists()
-
-
-def test_an_unknown_driver_is_an_error_that_lists_the_known_ones(project: Project, ralph: Ralph) -> None:
-    project.rc("PLATFORM_DRIVER=my-platfrom")
-    project.drivers()
-    done = ralph("run")
-    assert done.returncode == 64
-    assert "did you mean 'my-platform'" in done.stderr
-    assert ".ralph/drivers/my-platfrom.sh" in done.stderr
-
-
-def test_a_missing_cli_is_an_error_before_the_start(project: Project, ralph: Ralph) -> None:
-    project.rc("PLATFORM_DRIVER=my-platform")
-    project.drivers()
-    done = ralph("run")
-    assert done.returncode == 64
-    assert "'my-platform' (My Platform), which was not found" in done.stderr
-
-
-def test_an_agent_that_prints_nothing_does_not_succeed(project: Project, ralph: Ralph) -> None:
-    project.rc("PLATFORM_DRIVER=my-platform")
-    project.drivers()
-    project.cli("my-platform", "exit 0")
-    assert ralph("run", "1").returncode == 2
-    assert project.metas("iteration_end")[0]["outcome"] == "empty"
-
-
-def test_a_failing_agent_does_not_complete_even_if_it_says_so(project: Project, ralph: Ralph) -> None:
-    project.rc("PLATFORM_DRIVER=my-platform")
-    project.drivers()
-    project.cli("my-platform", says(status("true")) + "\nexit 3")
-    assert ralph("run", "1").returncode == 2
-    assert project.metas("iteration_end")[0]["outcome"] == "failed"
-
-
-def test_blocked_needs_a_person(project: Project, ralph: Ralph) -> None:
-    project.rc("PLATFORM_DRIVER=my-platform")
-    project.drivers()
-    project.cli("my-platform", says(status("false", "BLOCKED", "needs the API key")))
-    done = ralph("run", "5")
-    assert done.returncode == 5
-    assert "needs the API key" in done.stdout
-
-
-def test_a_timeout_ends_the_agent_and_everything_it_started(
-    project: Project, ralph: Ralph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project.rc("PLATFORM_DRIVER=my-platform", "CLAUDE_TIMEOUT_MINUTES=0.02")
-    project.drivers()
-    project.cli("my-platform", "echo started\nsleep 61.5 &\nsleep 61.5")
-    with nothing_left_behind(monkeypatch):
-        ralph("run", "1", timeout=30)
-    assert project.metas("iteration_end")[0]["outcome"] == "timeout_wall"
 
 
 # -- without a driver file

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 _COUNTS = tuple(name for name in Usage.__struct_fields__ if name != "model")
 #: No iteration uses more tokens, dollars or milliseconds than this.
 _MOST = 1e12
+_WITH_NUMBERS = frozenset({ToolEnd, UsageEvent})
 
 
 def sane(events: list[TranscriptEvent]) -> list[TranscriptEvent]:
     """Return the events without impossible numbers: a count of -1 or 1e308 becomes unknown."""
-    return [event if type(event) is Text else _sane(event) for event in events]
+    return [_sane(event) if type(event) in _WITH_NUMBERS else event for event in events]
 
 
 def _sane(event: TranscriptEvent) -> TranscriptEvent:
