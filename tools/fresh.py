@@ -81,11 +81,11 @@ def main() -> int:
     remove(ROOT)
     subprocess.run(["cp", "-a", "--reflink=auto", str(base), str(ROOT)], check=True)
     environment = copy_configuration()
-    copy_checkout(ROOT / "root" / "ralph")
+    copy_checkout(ROOT / "srv" / "ralph")
     for command in COMMANDS:
         started = time.monotonic()
         report(f"{command}, in a fresh {suite}")
-        code = in_namespace(ENTER, str(ROOT), f"cd /root/ralph && {command}", env=environment)
+        code = in_namespace(ENTER, str(ROOT), f"cd /srv/ralph && {command}", env=environment)
         report(f"{command} ended with {code} after {time.monotonic() - started:.0f} s")
         if code:
             report(f"its files are in {ROOT.relative_to(CHECKOUT)}")

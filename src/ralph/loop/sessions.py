@@ -31,7 +31,7 @@ class Session(msgspec.Struct, frozen=True, omit_defaults=True):
     #: when it began, seconds since the epoch
     since: float = 0.0
     #: the usage that the agent reported last
-    reported: Usage | None = msgspec.field(default=None, name="told")
+    reported: Usage | None = None
 
 
 class SessionRequest(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +12,22 @@ from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralph.agents.cline.adapter import ClineAdapter
+from agents.reading import events_of, metas, texts, verdict_of
 from ralph.judging.replay import replay
 from ralph.transcripts.events import (
-    Meta,
     Tag,
     Text,
     ToolEnd,
     ToolOutput,
     ToolStart,
     ToolStatus,
-    TranscriptEvent,
     UsageEvent,
     decode,
     encode,
 )
 
+events = partial(events_of, "cline")
+verdict = partial(verdict_of, "cline")
 SUCCESS = Path(__file__).parents[2] / "fixtures" / "cline" / "3.0.65" / "json-success.jsonl"
 REAL = recorded("cline")
 MARKER = "<promise>COMPLETE</promise>"
@@ -42,29 +43,6 @@ NEXT = agent("iteration_start", iteration=2)
 
 def result(text: str = "x", reason: str = "completed", **more: Any) -> dict[str, Any]:
     return {"ts": "t", "type": "run_result", "finishReason": reason, "text": text, **more}
-
-
-def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
-    adapter = ClineAdapter()
-    found = [e for line in stderr.splitlines() for e in adapter.feed_stderr(line)]
-    for line in lines:
-        found += adapter.feed(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
-    return found + adapter.flush()
-
-
-def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
-    out = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
-    *_, (last, _) = replay(out.encode(), stderr.encode(), "cline", code, None, None)
-    assert isinstance(last[0], Meta)
-    return last[0].meta
-
-
-def texts(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
-    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
-
-
-def metas(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
-    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
 
 
 def delta(text: str) -> dict[str, Any]:

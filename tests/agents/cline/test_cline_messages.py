@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from agents.reading import texts
 from ralph.judging.replay import replay
 from ralph.transcripts import recent
-from ralph.transcripts.events import Meta, Tag, Text, ToolEnd, ToolOutput, ToolStart, ToolStatus, TranscriptEvent
+from ralph.transcripts.events import Meta, Tag, ToolEnd, ToolOutput, ToolStart, ToolStatus, TranscriptEvent
 
 MARKER = "<promise>COMPLETE</promise>"
 STARTED = {"type": "task_started", "taskId": "1770"}
@@ -28,10 +29,6 @@ def run(*lines: dict[str, Any], code: int = 0) -> tuple[list[TranscriptEvent], d
     found = [event for batch, _ in replay(out.encode(), b"", "cline", code, None, None) for event in batch]
     assert isinstance(found[-1], Meta)
     return found[:-1], found[-1].meta
-
-
-def texts(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
-    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
 
 
 def test_a_whole_run() -> None:

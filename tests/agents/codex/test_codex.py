@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,58 +12,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.reading import events_of, metas, texts, verdict_of
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 
 from fuzz.damage import damaged, recorded, text_line, words_line
 
-from ralph.agents.codex.adapter import CodexAdapter
-from ralph.judging.replay import replay
 from ralph.transcripts.events import (
-    Meta,
     Tag,
-    Text,
     ToolEnd,
     ToolOutput,
     ToolStart,
     ToolStatus,
-    TranscriptEvent,
     UsageEvent,
     decode,
     encode,
 )
 
+events = partial(events_of, "codex")
+verdict = partial(verdict_of, "codex")
 REAL = recorded("codex")
 MARKER = "<promise>COMPLETE</promise>"
 THREAD = {"type": "thread.started", "thread_id": "t-1"}
 TURN = {"type": "turn.started"}
 
 
-def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
-    adapter = CodexAdapter()
-    found = [e for line in stderr.splitlines() for e in adapter.feed_stderr(line)]
-    for line in lines:
-        found += adapter.feed(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
-    return found + adapter.flush()
-
-
-def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
-    out = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
-    *_, (last, _) = replay(out.encode(), stderr.encode(), "codex", code, None, None)
-    assert isinstance(last[0], Meta)
-    return last[0].meta
-
-
 def item(kind: str, event: str = "completed", key: str = "item_1", **fields: Any) -> dict[str, Any]:
     return {"type": f"item.{event}", "item": {"id": key, "type": kind, **fields}}
-
-
-def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
-    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
-
-
-def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
-    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
 
 
 def done(**usage: int) -> dict[str, Any]:
@@ -94,8 +71,8 @@ class TestTurns:
     def test_the_cause_of_a_retry_decides_if_codex_is_killed_while_it_reconnects(self) -> None:
         again = {"type": "error", "message": "Reconnecting... 3/5 (exceeded retry limit, last status: 429 Too Many)"}
         found = events(THREAD, TURN, again)
-        assert kinds(found, "retry")[0]["attempt"] == 3
-        assert kinds(found, "retry")[0]["class"] == "rate_limited"
+        assert metas(found, "retry")[0]["attempt"] == 3
+        assert metas(found, "retry")[0]["class"] == "rate_limited"
         assert verdict(THREAD, TURN, again, code=124)["outcome"] == "rate_limited"
         words = item("agent_message", text="got through")
         assert verdict(THREAD, TURN, again, words, code=124)["outcome"] == "failed"
@@ -133,7 +110,7 @@ class TestTurns:
         assert usage == {"prompt_tokens": 5, "total_tokens": 5}
 
     def test_the_session_is_reported_once(self) -> None:
-        assert len(kinds(events(THREAD, THREAD, TURN, done()), "session")) == 1
+        assert len(metas(events(THREAD, THREAD, TURN, done()), "session")) == 1
 
 
 class TestItems:
@@ -199,7 +176,7 @@ class TestItems:
 
     def test_an_unknown_kind_of_item_is_kept_whole(self) -> None:
         strange, growing = item("hologram", shape="cat"), item("hologram", "updated", shape="c")
-        assert kinds(events(THREAD, growing, strange, {"type": "turn.paused", "why": 1}), "unknown") == [
+        assert metas(events(THREAD, growing, strange, {"type": "turn.paused", "why": 1}), "unknown") == [
             {"kind": "unknown", "line": growing},
             {"kind": "unknown", "line": strange},
             {"kind": "unknown", "line": {"type": "turn.paused", "why": 1}},
@@ -207,7 +184,7 @@ class TestItems:
 
     def test_words_that_were_never_completed_are_not_lost(self) -> None:
         found = events(THREAD, TURN, item("agent_message", "updated", text="half a sen"))
-        assert says(found) == ["half a sen"]
+        assert texts(found) == ["half a sen"]
 
     def test_growing_words_are_reported_once(self) -> None:
         found = events(
@@ -215,16 +192,16 @@ class TestItems:
             item("agent_message", "updated", text="one two"),
             item("agent_message", text="one two three"),
         )
-        assert says(found) == ["one two three"]
+        assert texts(found) == ["one two three"]
 
     def test_a_plan_is_shown_when_it_changes(self) -> None:
         steps = [{"text": "a", "completed": True}, {"text": "b", "completed": False}]
         found = events(THREAD, item("todo_list", "started", items=steps), item("todo_list", items=steps))
-        assert says(found, Tag.SYS) == ["[x] a\n[ ] b"]
+        assert texts(found, Tag.SYS) == ["[x] a\n[ ] b"]
 
     def test_line_separators_in_strings_do_not_end_a_line(self) -> None:
         text = f"a\u2028b\u2029c\u0085d\n{MARKER}"
-        assert says(events(THREAD, item("agent_message", text=text))) == [text]
+        assert texts(events(THREAD, item("agent_message", text=text))) == [text]
         assert verdict(THREAD, TURN, item("agent_message", text=text), done())["completed"] is True
 
     def test_the_marker_counts_only_in_the_last_message(self) -> None:
@@ -265,34 +242,34 @@ class TestOlder:
             legacy("agent_message_delta", delta="ise>COMPLETE</promise>"),
             legacy("agent_message", message=f"Done.\n{MARKER}"),
         )
-        assert says(found) == ["Done.", MARKER]
+        assert texts(found) == ["Done.", MARKER]
 
     def test_an_error_is_fatal_despite_exit_code_0(self) -> None:
         assert verdict(legacy("error", message="unexpected status 403 Forbidden"))["outcome"] == "auth"
 
     def test_the_prompt_is_not_the_agents_words(self) -> None:
         found = events({"prompt": f"say\n{MARKER}"}, legacy("agent_message", message="no"))
-        assert says(found, Tag.PROMPT) == [f"say\n{MARKER}"]
-        assert says(found) == ["no"]
+        assert texts(found, Tag.PROMPT) == [f"say\n{MARKER}"]
+        assert texts(found) == ["no"]
 
     def test_unknown_types_are_kept(self) -> None:
         strange = legacy("hologram", x=1)
-        assert kinds(events(strange), "unknown") == [{"kind": "unknown", "line": strange}]
+        assert metas(events(strange), "unknown") == [{"kind": "unknown", "line": strange}]
 
 
 def test_json_on_a_terminal() -> None:
     line = json.dumps(item("agent_message", text="hi"))
-    assert says(events(json.dumps(THREAD) + "\r", f"{line}\r\x1b[?25h")) == ["hi"]
+    assert texts(events(json.dumps(THREAD) + "\r", f"{line}\r\x1b[?25h")) == ["hi"]
 
 
 def test_json_that_the_agent_wrote_is_words() -> None:
-    assert says(events('{"answer": 42}')) == ['{"answer": 42}']
+    assert texts(events('{"answer": 42}')) == ['{"answer": 42}']
 
 
 def test_a_cut_line_is_shown_and_reported() -> None:
     found = events(THREAD, '{"type":"item.completed","item":{"id":"item_1","te')
-    assert len(kinds(found, "parse_error")) == 1
-    assert any("item_1" in text for text in says(found, Tag.SYS))
+    assert len(metas(found, "parse_error")) == 1
+    assert any("item_1" in text for text in texts(found, Tag.SYS))
 
 
 def test_an_error_before_the_start_is_read_from_stderr() -> None:
@@ -312,7 +289,7 @@ def test_never_raises_and_what_comes_out_is_rtf1(lines: list[str]) -> None:
 @given(st.lists(words_line(), min_size=1, max_size=10), st.booleans())
 def test_no_line_is_lost(lines: list[str], after_json: bool) -> None:
     found = events(*([THREAD] if after_json else []), *lines)
-    assert says(found, Tag.SYS if after_json else Tag.AI) == lines
+    assert texts(found, Tag.SYS if after_json else Tag.AI) == lines
 
 
 def test_tools_start_and_end_once_in_every_recording() -> None:

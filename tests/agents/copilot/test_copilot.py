@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,10 +11,8 @@ from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralph.agents.copilot.adapter import CopilotAdapter
-from ralph.judging.replay import replay
+from agents.reading import events_of, metas, texts, verdict_of
 from ralph.transcripts.events import (
-    Meta,
     Tag,
     Text,
     ToolEnd,
@@ -26,6 +25,8 @@ from ralph.transcripts.events import (
     encode,
 )
 
+events = partial(events_of, "copilot")
+verdict = partial(verdict_of, "copilot")
 REAL = recorded("copilot")
 MARKER = "<promise>COMPLETE</promise>"
 
@@ -55,29 +56,6 @@ def done(call: str = "c1", **more: Any) -> dict[str, Any]:
 
 def result(code: Any = 0, **more: Any) -> dict[str, Any]:
     return {"type": "result", "timestamp": "t", "sessionId": "s-1", "exitCode": code, **more}
-
-
-def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
-    adapter = CopilotAdapter()
-    found = [e for text in stderr.splitlines() for e in adapter.feed_stderr(text)]
-    for one in lines:
-        found += adapter.feed(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False))
-    return found + adapter.flush()
-
-
-def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
-    out = "".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in lines)
-    *_, (last, _) = replay(out.encode(), stderr.encode(), "copilot", code, None, None)
-    assert isinstance(last[0], Meta)
-    return last[0].meta
-
-
-def texts(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
-    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
-
-
-def metas(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
-    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
 
 
 def ends(found: list[TranscriptEvent]) -> list[ToolStatus]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,51 +12,28 @@ from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralph.agents.droid.adapter import DroidAdapter
+from agents.reading import events_of, metas, texts, verdict_of
 from ralph.judging.replay import replay
 from ralph.transcripts.events import (
-    Meta,
     Tag,
     Text,
     ToolEnd,
     ToolOutput,
     ToolStart,
     ToolStatus,
-    TranscriptEvent,
     UsageEvent,
     decode,
     encode,
 )
 
+events = partial(events_of, "droid")
+verdict = partial(verdict_of, "droid")
 SUCCESS = Path(__file__).parents[2] / "fixtures" / "droid" / "0.215.0" / "stream-json-success.jsonl"
 REAL = recorded("droid")
 MARKER = "<promise>COMPLETE</promise>"
 INIT = {"type": "system", "subtype": "init", "session_id": "s", "model": "m", "tools": ["Execute"]}
 GOOD = {"type": "completion", "finalText": "x", "numTurns": 1, "session_id": "s", "usage": {"output_tokens": 5}}
 REFUSED = "Exec ended early: insufficient permission to proceed. Re-run with --auto medium or --auto high."
-
-
-def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
-    adapter = DroidAdapter()
-    found = [e for line in stderr.splitlines() for e in adapter.feed_stderr(line)]
-    for line in lines:
-        found += adapter.feed(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
-    return found + adapter.flush()
-
-
-def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
-    out = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
-    *_, (last, _) = replay(out.encode(), stderr.encode(), "droid", code, None, None)
-    assert isinstance(last[0], Meta)
-    return last[0].meta
-
-
-def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
-    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
-
-
-def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
-    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
 
 
 def word(text: Any, **more: Any) -> dict[str, Any]:
@@ -69,8 +47,8 @@ def error(message: str, source: str = "agent_loop") -> dict[str, Any]:
 def test_the_final_text_is_shown_only_if_it_is_new() -> None:
     text = f"Done.\n\n{MARKER}\n"
     final = {**GOOD, "finalText": text.strip()}
-    assert says(events(INIT, word(text), final)) == [text.rstrip("\n")]
-    assert says(events(INIT, final)) == [text.strip()]
+    assert texts(events(INIT, word(text), final)) == [text.rstrip("\n")]
+    assert texts(events(INIT, final)) == [text.strip()]
     assert verdict(INIT, word(text), final)["completed"]
     assert verdict(INIT, final)["completed"]
 
@@ -78,19 +56,19 @@ def test_the_final_text_is_shown_only_if_it_is_new() -> None:
 def test_an_earlier_message_reported_as_the_final_one_is_not_shown_again() -> None:
     """0.225.2 does this after a last message of 200 KB."""
     found = events(INIT, word("Now the file."), word(f"All done.\n{MARKER}"), {**GOOD, "finalText": "Now the file."})
-    assert says(found) == ["Now the file.", f"All done.\n{MARKER}"]
+    assert texts(found) == ["Now the file.", f"All done.\n{MARKER}"]
 
 
 def test_a_copied_line_is_skipped_but_the_same_words_later_are_shown() -> None:
     thought = {"type": "reasoning", "id": "r", "text": "Hm.", "session_id": "s"}
     found = events(INIT, thought, thought, word("Ok."), word("Ok."), word("Ok.", id="m-2"), {**thought, "id": "q"})
-    assert says(found, Tag.THINK) == ["Hm.", "Hm."]
-    assert says(found) == ["Ok.", "Ok."]
+    assert texts(found, Tag.THINK) == ["Hm.", "Hm."]
+    assert texts(found) == ["Ok.", "Ok."]
 
 
 def test_messages_of_another_session_come_from_a_subagent() -> None:
     lines = [INIT, word(MARKER, session_id="child"), word("Still at it."), GOOD]
-    assert says(events(*lines), Tag.SYS) == [MARKER]
+    assert texts(events(*lines), Tag.SYS) == [MARKER]
     assert not verdict(*lines)["completed"]
 
 
@@ -101,7 +79,7 @@ def test_an_echoed_prompt_does_not_complete_the_run() -> None:
 
 def test_unicode_line_separators_are_kept() -> None:
     text = "one\u2028two\u2029three\u0085four"
-    assert says(events(INIT, word(text), {**GOOD, "finalText": text})) == [text]
+    assert texts(events(INIT, word(text), {**GOOD, "finalText": text})) == [text]
 
 
 @pytest.mark.parametrize("how", ["stream", "stream-cli", "json", "text"])
@@ -128,7 +106,7 @@ def test_the_agents_words_in_place_of_an_error_are_not_classified() -> None:
     assert verdict(INIT, word(words), error(words, "cli"), code=1)["outcome"] == "failed"
     failure = {"type": "result", "subtype": "failure", "is_error": True, "result": words, "session_id": "s"}
     assert verdict(failure, code=1)["outcome"] == "failed"
-    assert says(events(failure)) == []
+    assert texts(events(failure)) == []
     assert verdict(stderr=f"Error during droid execution: {words}", code=1)["outcome"] == "failed"
 
 
@@ -158,12 +136,12 @@ def test_a_repeated_call_starts_and_ends_once() -> None:
 
 def test_a_run_may_have_two_results() -> None:
     found = events(INIT, word("One."), GOOD, word("Two."), {**GOOD, "finalText": "Two."})
-    assert [r["ok"] for r in kinds(found, "result")] == [True, True]
+    assert [r["ok"] for r in metas(found, "result")] == [True, True]
 
 
 def test_an_unknown_type_is_kept_whole() -> None:
     new = {"type": "checkpoint", "session_id": "s"}
-    assert kinds(events(INIT, new, GOOD), "unknown") == [{"kind": "unknown", "line": new}]
+    assert metas(events(INIT, new, GOOD), "unknown") == [{"kind": "unknown", "line": new}]
     assert verdict(INIT, word(MARKER), new, GOOD)["completed"]
 
 
@@ -179,8 +157,8 @@ def test_missing_or_odd_fields_cost_only_themselves() -> None:
         {"type": "error"},
         {"type": "completion", "usage": {"input_tokens": "many", "output_tokens": 4}},
     )
-    assert says(found) == []
-    assert says(found, Tag.SYS) == ["?"]
+    assert texts(found) == []
+    assert texts(found, Tag.SYS) == ["?"]
     assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.FAIL]
     assert [(e.usage.prompt_tokens, e.usage.completion_tokens) for e in found if isinstance(e, UsageEvent)] == [
         (None, 4)
@@ -193,7 +171,7 @@ def test_a_run_without_words_and_tools_is_empty() -> None:
 
 def test_json_in_text_output_is_the_agents_words() -> None:
     line = '{"type":"result","subtype":"success"}'
-    assert says(events(line, MARKER)) == [line, MARKER]
+    assert texts(events(line, MARKER)) == [line, MARKER]
 
 
 def test_a_result_may_span_several_lines() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,50 +12,26 @@ from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralph.agents.gemini.adapter import GeminiAdapter
-from ralph.judging.replay import replay
+from agents.reading import events_of, metas, texts, verdict_of
 from ralph.transcripts.events import (
-    Meta,
     Tag,
     Text,
     ToolEnd,
     ToolOutput,
     ToolStart,
     ToolStatus,
-    TranscriptEvent,
     UsageEvent,
     decode,
     encode,
 )
 
+events = partial(events_of, "gemini")
+verdict = partial(verdict_of, "gemini")
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "gemini"
 REAL = recorded("gemini")
 MARKER = "<promise>COMPLETE</promise>"
 INIT = {"type": "init", "timestamp": "t", "session_id": "s-1", "model": "auto"}
 GOOD = {"type": "result", "timestamp": "t", "status": "success", "stats": {"total_tokens": 12, "input_tokens": 10}}
-
-
-def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
-    adapter = GeminiAdapter()
-    found = [e for line in stderr.splitlines() for e in adapter.feed_stderr(line)]
-    for line in lines:
-        found += adapter.feed(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
-    return found + adapter.flush()
-
-
-def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
-    out = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
-    *_, (last, _) = replay(out.encode(), stderr.encode(), "gemini", code, None, None)
-    assert isinstance(last[0], Meta)
-    return last[0].meta
-
-
-def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
-    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
-
-
-def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
-    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
 
 
 def word(text: Any, **more: Any) -> dict[str, Any]:
@@ -67,28 +44,28 @@ def result_error(message: str, kind: str = "unknown") -> dict[str, Any]:
 
 def test_a_marker_split_over_deltas_is_one_line() -> None:
     found = events(INIT, *(word(c) for c in f"Done.\n\n{MARKER}\n"), GOOD)
-    assert MARKER in says(found)
+    assert MARKER in texts(found)
     assert verdict(INIT, *(word(c) for c in f"Done.\n\n{MARKER}\n"), GOOD)["completed"]
 
 
 def test_a_message_that_repeats_its_deltas_is_shown_once() -> None:
     whole = word("Hello.", delta=False)
-    assert says(events(INIT, word("Hel"), word("lo."), whole, GOOD)) == ["Hello."]
-    assert says(events(INIT, whole, GOOD)) == ["Hello."]
+    assert texts(events(INIT, word("Hel"), word("lo."), whole, GOOD)) == ["Hello."]
+    assert texts(events(INIT, whole, GOOD)) == ["Hello."]
 
 
 def test_a_message_may_be_a_list_of_parts() -> None:
-    assert says(events(INIT, word([{"text": "a"}, {"text": "b"}, 7]), GOOD)) == ["ab"]
+    assert texts(events(INIT, word([{"text": "a"}, {"text": "b"}, 7]), GOOD)) == ["ab"]
 
 
 def test_line_separators_inside_a_string_do_not_split_it() -> None:
     text = "one\u2028two\u2029three\u0085four"
-    assert says(events(INIT, word(text), GOOD)) == [text]
+    assert texts(events(INIT, word(text), GOOD)) == [text]
 
 
 def test_an_unknown_type_is_kept_whole() -> None:
     new = {"type": "checkpoint", "timestamp": "t", "id": 5}
-    assert kinds(events(INIT, new, GOOD), "unknown") == [{"kind": "unknown", "line": new}]
+    assert metas(events(INIT, new, GOOD), "unknown") == [{"kind": "unknown", "line": new}]
     assert verdict(INIT, word(MARKER), new, GOOD)["completed"]
 
 
@@ -117,13 +94,13 @@ def test_no_result_is_a_failure_even_with_exit_code_0() -> None:
 def test_a_truncated_line_is_shown_and_is_not_a_result() -> None:
     last = json.dumps(GOOD)[:40]
     found = events(INIT, word("Hi."), last)
-    assert last in says(found, Tag.SYS)
-    assert kinds(found, "parse_error")
+    assert last in texts(found, Tag.SYS)
+    assert metas(found, "parse_error")
     assert verdict(INIT, word(MARKER), last)["outcome"] == "failed"
 
 
 def test_every_result_is_reported() -> None:
-    assert len(kinds(events(INIT, GOOD, GOOD), "result")) == 2
+    assert len(metas(events(INIT, GOOD, GOOD), "result")) == 2
     assert verdict(INIT, word("x"), GOOD, result_error("no"))["outcome"] == "failed"
 
 
@@ -132,13 +109,13 @@ def test_a_truncated_json_document_is_not_an_answer() -> None:
     cut = whole[: whole.index('"stats"') + 40]
     assert MARKER in cut
     assert verdict(*cut.split("\n"))["outcome"] == "failed"
-    assert says(events(*cut.split("\n"))) == []
+    assert texts(events(*cut.split("\n"))) == []
     assert verdict(*whole.split("\n"))["completed"]
 
 
 def test_json_in_a_text_answer_is_part_of_the_answer() -> None:
     lines = ['{"name": "demo"}', "{", '  "type": "module"', "}", '[{"a": 1}]', MARKER]
-    assert "\n".join(says(events(*lines))).split("\n") == lines
+    assert "\n".join(texts(events(*lines))).split("\n") == lines
     assert verdict(*lines)["completed"]
 
 
@@ -248,14 +225,14 @@ def test_a_silent_command_that_failed_is_a_failure() -> None:
 
 def test_a_retry_that_worked_is_not_a_failure() -> None:
     retry = "Attempt 1 failed with status 503. Retrying with backoff... _ApiError: overloaded\n    at x\n"
-    assert [r["class"] for r in kinds(events(INIT, stderr=retry), "retry")] == ["overloaded"]
+    assert [r["class"] for r in metas(events(INIT, stderr=retry), "retry")] == ["overloaded"]
     assert verdict(INIT, word(MARKER), GOOD, stderr=retry)["completed"]
     assert verdict(INIT, stderr=retry, code=-9)["outcome"] == "overloaded"
 
 
 def test_the_second_line_of_a_retry_can_give_its_delay() -> None:
     text = "Attempt 2 failed: Rate limit reached\nSuggested retry after 2s.. Retrying after 5389ms...\n"
-    (retry,) = kinds(events(INIT, stderr=text), "retry")
+    (retry,) = metas(events(INIT, stderr=text), "retry")
     assert (retry["class"], retry["attempt"], retry["delay_ms"]) == ("rate_limited", 2, 5389)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +12,22 @@ from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralph.agents.goose.adapter import GooseAdapter
-from ralph.judging.replay import replay
+from agents.reading import events_of, metas, texts, verdict_of
 from ralph.transcripts.events import (
-    Meta,
     Tag,
     Text,
     ToolEnd,
     ToolOutput,
     ToolStart,
     ToolStatus,
-    TranscriptEvent,
     Usage,
     UsageEvent,
     decode,
     encode,
 )
 
+events = partial(events_of, "goose")
+verdict = partial(verdict_of, "goose")
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "goose" / "1.52.0"
 REAL = recorded("goose")
 MARKER = "<promise>COMPLETE</promise>"
@@ -66,29 +66,6 @@ def response(result: Any, call: str = "c1") -> dict[str, Any]:
 
 def text_result(text: str, **more: Any) -> dict[str, Any]:
     return {"status": "success", "value": {"content": [{"type": "text", "text": text}], **more}}
-
-
-def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
-    adapter = GooseAdapter()
-    found = [e for line in stderr.splitlines() for e in adapter.feed_stderr(line)]
-    for line in lines:
-        found += adapter.feed(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
-    return found + adapter.flush()
-
-
-def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
-    out = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
-    *_, (last, _) = replay(out.encode(), stderr.encode(), "goose", code, None, None)
-    assert isinstance(last[0], Meta)
-    return last[0].meta
-
-
-def texts(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
-    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
-
-
-def metas(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
-    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
 
 
 def test_a_marker_split_over_fragments_is_one_line() -> None:

@@ -10,6 +10,7 @@ from fuzz.damage import damaged, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.reading import texts
 from ralph.agents.grok.adapter import GrokAdapter
 from ralph.judging.replay import replay
 from ralph.transcripts.events import (
@@ -123,10 +124,6 @@ def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
     return last[0].meta
 
 
-def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
-    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
-
-
 def ends(found: list[TranscriptEvent]) -> list[ToolStatus]:
     return [e.tool.status for e in found if isinstance(e, ToolEnd)]
 
@@ -152,8 +149,8 @@ def test_a_whole_run() -> None:
         END,
     ]
     found = events(*lines)
-    assert says(found, Tag.THINK) == ["Let me look."]
-    assert "I'll list the files." in says(found)
+    assert texts(found, Tag.THINK) == ["Let me look."]
+    assert "I'll list the files." in texts(found)
     assert [(e.tool.id, e.tool.name) for e in found if isinstance(e, ToolStart)] == [("c1", "run_terminal_command")]
     assert (ends(found), output(found)) == ([ToolStatus.OK], ["x\n"])
     seen = verdict(*lines)
@@ -249,7 +246,7 @@ def test_the_streaming_messages_format() -> None:
     ]
     found = events(*lines, {**RESULT, "result": f"Done.\n{MARKER}"})
     assert (ends(found), output(found)) == ([ToolStatus.FAIL], ["some-out"])
-    assert says(found) == [f"Done.\n{MARKER}"]
+    assert texts(found) == [f"Done.\n{MARKER}"]
     assert verdict(*lines, RESULT)["completed"]
     assert verdict(*lines)["outcome"] == "failed"
     stopped = {**RESULT, "subtype": "error_max_turns", "is_error": True, "errors": ["max turns"]}
@@ -272,12 +269,12 @@ def test_the_json_format() -> None:
     for lines in ([json.dumps(answer)], json.dumps(answer, indent=2).split("\n")):
         seen = verdict(*lines)
         assert (seen["completed"], seen["session_id"], seen["usage"]["prompt_tokens"]) == (True, "s-1", 13)
-    assert says(events(answer), Tag.THINK) == ["Hm."]
+    assert texts(events(answer), Tag.THINK) == ["Hm."]
 
 
 def test_plain_output_is_the_agents_words() -> None:
     lines = ["I'll look.Done.", '{"text": "no answer"}', "", MARKER]
-    assert says(events(*lines)) == lines
+    assert texts(events(*lines)) == lines
     assert verdict(*lines)["completed"]
 
 

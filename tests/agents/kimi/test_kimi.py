@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,8 @@ from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralph.agents.kimi.adapter import KimiAdapter
-from ralph.judging.replay import replay
+from agents.reading import events_of, metas, texts, verdict_of
 from ralph.transcripts.events import (
-    Meta,
     Tag,
     Text,
     ToolEnd,
@@ -27,6 +26,8 @@ from ralph.transcripts.events import (
     encode,
 )
 
+events = partial(events_of, "kimi")
+verdict = partial(verdict_of, "kimi")
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 REAL = recorded("kimi-cli") + recorded("kimi-code")
 MARKER = "<promise>COMPLETE</promise>"
@@ -48,29 +49,6 @@ def result(content: Any, identity: str = "c1") -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": identity, "content": content}
 
 
-def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
-    adapter = KimiAdapter()
-    found = [e for line in stderr.splitlines() for e in adapter.feed_stderr(line)]
-    for line in lines:
-        found += adapter.feed(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
-    return found + adapter.flush()
-
-
-def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
-    out = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
-    *_, (last, _) = replay(out.encode(), stderr.encode(), "kimi", code, None, None)
-    assert isinstance(last[0], Meta)
-    return last[0].meta
-
-
-def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
-    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
-
-
-def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
-    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
-
-
 def ends(found: list[TranscriptEvent]) -> list[ToolStatus]:
     return [e.tool.status for e in found if isinstance(e, ToolEnd)]
 
@@ -80,18 +58,18 @@ def ends(found: list[TranscriptEvent]) -> list[ToolStatus]:
 
 def test_line_separators_inside_a_string_do_not_split_it() -> None:
     text = "one\u2028two\u2029three\u0085four"
-    assert says(events(word(text))) == [text]
+    assert texts(events(word(text))) == [text]
 
 
 def test_thoughts_of_either_kind_are_not_words() -> None:
     parts = [{"type": "think", "think": MARKER, "encrypted": None}, {"type": "text", "text": "Hi."}]
     found = events(word(parts, reasoning_content="Hm."))
-    assert says(found, Tag.THINK) == ["Hm.", MARKER]
-    assert says(found) == ["Hi."]
+    assert texts(found, Tag.THINK) == ["Hm.", MARKER]
+    assert texts(found) == ["Hi."]
 
 
 def test_the_output_of_a_hook_is_not_the_agents() -> None:
-    assert says(events(VERSION, word(f"Stop hook blocked\n\n{MARKER}"), word("Going on."), HINT)) == ["Going on."]
+    assert texts(events(VERSION, word(f"Stop hook blocked\n\n{MARKER}"), word("Going on."), HINT)) == ["Going on."]
     assert not verdict(VERSION, word("Going on."), word(f"Stop hook\n\n{MARKER}"), HINT)["completed"]
 
 
@@ -109,9 +87,9 @@ def test_kimi_cli_succeeds_only_if_it_ends_with_an_answer() -> None:
 
 def test_the_session_is_reported_once_and_stdout_takes_precedence() -> None:
     found = events(VERSION, word("x"), HINT, stderr="To resume this session: cd '/a b' && kimi -r other\n")
-    assert [e["session_id"] for e in kinds(found, "session")] == ["session_1"]
+    assert [e["session_id"] for e in metas(found, "session")] == ["session_1"]
     found = events(word("x"), stderr="To resume this session: cd '/a b' && kimi -r other\n")
-    assert [e["session_id"] for e in kinds(found, "session")] == ["other"]
+    assert [e["session_id"] for e in metas(found, "session")] == ["other"]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +139,7 @@ def test_arguments_that_are_not_json_are_kept() -> None:
 
 def test_a_retry_that_worked_is_not_a_failure() -> None:
     retry = {"role": "meta", "type": "turn.step.retrying", "failed_attempt": 1, "delay_ms": 589.2, "status_code": 503}
-    (told,) = kinds(events(VERSION, retry, word("x"), HINT), "retry")
+    (told,) = metas(events(VERSION, retry, word("x"), HINT), "retry")
     assert (told["class"], told["attempt"], told["delay_ms"]) == ("overloaded", 1, 589)
     assert verdict(VERSION, retry, word(MARKER), HINT)["completed"]
     assert verdict(VERSION, retry, code=-15)["outcome"] == "overloaded"
@@ -205,7 +183,7 @@ def test_kimi_cli_prints_errors_among_its_lines(lines: list[str], outcome: str) 
     seen = verdict(word(MARKER), *lines)
     assert (seen["outcome"], seen["completed"]) == (outcome, False)
     assert verdict(*lines)["outcome"] == outcome
-    assert says(events(*lines)) == []
+    assert texts(events(*lines)) == []
     assert verdict(*lines, word(MARKER))["completed"]  # it continued
 
 
@@ -220,8 +198,8 @@ def test_notices_are_shown_and_unknown_lines_are_kept() -> None:
     plan = {"content": f"1. {MARKER}", "file_path": "/plan.md"}
     new, other = {"type": "checkpoint"}, {"role": "meta", "type": "goal.summary"}
     found = events(word("a"), notice, plan, new, other, word("b"), HINT)
-    assert says(found, Tag.SYS) == [f"Task done\n{MARKER}", f"1. {MARKER}"]
-    assert [e["line"] for e in kinds(found, "unknown")] == [new, other]
+    assert texts(found, Tag.SYS) == [f"Task done\n{MARKER}", f"1. {MARKER}"]
+    assert [e["line"] for e in metas(found, "unknown")] == [new, other]
 
 
 def test_mistyped_fields_do_not_cost_the_line() -> None:
@@ -238,19 +216,19 @@ def test_mistyped_fields_do_not_cost_the_line() -> None:
         {"role": "tool", "tool_call_id": "y", "content": {"a": 1}},
         {"role": ["assistant"], "content": "?"},
     )
-    assert says(found) == ["a", "bare"]
+    assert texts(found) == ["a", "bare"]
     assert [e.tool.id for e in found if isinstance(e, ToolStart)] == ["x", "y"]
     assert not [e for e in found if isinstance(e, ToolOutput)]
 
 
 def test_a_truncated_line_is_shown() -> None:
     last = json.dumps(HINT)[:40]
-    assert last in says(events(VERSION, word("Hi."), last), Tag.SYS)
+    assert last in texts(events(VERSION, word("Hi."), last), Tag.SYS)
     assert verdict(VERSION, word(MARKER), last)["outcome"] == "failed"
 
 
 def test_every_end_is_reported() -> None:
-    assert len(kinds(events(VERSION, word("x"), HINT, HINT), "result")) == 2
+    assert len(metas(events(VERSION, word("x"), HINT, HINT), "result")) == 2
 
 
 def test_escape_sequences_around_json_are_ignored() -> None:
@@ -273,7 +251,7 @@ def test_the_bullet_of_kimi_code_is_not_part_of_the_marker() -> None:
 
 def test_json_in_a_text_answer_is_part_of_the_answer() -> None:
     lines = ['{"role": "x"}', "{", '  "type": "module"', "}", '[{"a": 1}]', MARKER]
-    assert "\n".join(says(events(*lines))).split("\n") == lines
+    assert "\n".join(texts(events(*lines))).split("\n") == lines
     assert verdict(*lines)["completed"]
 
 
@@ -296,14 +274,14 @@ def test_an_unfinished_turn_does_not_complete() -> None:
 def test_a_string_can_look_like_a_record() -> None:
     lines = ["ThinkPart(", "    type='think',", "    think='" + "x" * 69, ")", "TurnEnd()", ")', encrypted=None", ")"]
     found = events(*turn(*lines, "TextPart(type='text', text=\"It's (done)\")", "TurnEnd()"))
-    assert says(found, Tag.THINK) == ["x" * 69 + ")TurnEnd())"]
-    assert says(found) == ["It's (done)"]
-    assert len(kinds(found, "result")) == 1
+    assert texts(found, Tag.THINK) == ["x" * 69 + ")TurnEnd())"]
+    assert texts(found) == ["It's (done)"]
+    assert len(metas(found, "result")) == 1
 
 
 def test_escapes_in_reprs() -> None:
     found = events(*turn(r"TextPart(type='text', text='a\tb\\n\'\x41\u00e9\U0001f600\ud800 \q')", "TurnEnd()"))
-    assert says(found) == ["a\tb\\n'A\u00e9\U0001f600\ufffd q"]
+    assert texts(found) == ["a\tb\\n'A\u00e9\U0001f600\ufffd q"]
 
 
 def test_tools_and_usage_of_reprs() -> None:
@@ -329,8 +307,8 @@ def test_tools_and_usage_of_reprs() -> None:
 def test_unknown_and_broken_records_are_shown() -> None:
     lines = ["SubagentEvent(event=TextPart(text='hello'))", "Odd(a=)", "Broken(", "    x='"]
     found = events(*turn(*lines))
-    assert says(found, Tag.SYS) == lines
-    assert says(found) == []
+    assert texts(found, Tag.SYS) == lines
+    assert texts(found) == []
 
 
 def test_a_truncated_recording_of_reprs_never_completes() -> None:
@@ -363,11 +341,11 @@ def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
 
 def test_content_that_is_neither_text_nor_a_list_is_kept_as_unknown() -> None:
     found = events(word("a"), word(5), word({"type": "text", "text": "b"}))
-    assert says(found) == ["a", "b"]
-    assert [e["line"] for e in kinds(found, "unknown")] == [5]
+    assert texts(found) == ["a", "b"]
+    assert [e["line"] for e in metas(found, "unknown")] == [5]
 
 
 @pytest.mark.parametrize("source", ["(", "[", "A(", "'\\", "<"])
 def test_deeply_nested_and_unfinished_reprs_are_shown_as_they_are(source: str) -> None:
     line = f"TextPart(text={source * 100_000})"
-    assert says(events(*turn(line)), Tag.SYS) == [line]
+    assert texts(events(*turn(line)), Tag.SYS) == [line]

@@ -10,6 +10,7 @@ from fuzz.damage import text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.reading import texts
 from ralph.agents.ollama.adapter import OllamaAdapter
 from ralph.judging.replay import replay
 from ralph.transcripts import deltas
@@ -31,10 +32,6 @@ def verdict(*lines: str, stderr: tuple[str, ...] = (), code: int = 0) -> dict[st
     return last[0].meta
 
 
-def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
-    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
-
-
 def chunk(text: str = "", *, done: bool = False, thinking: str = "", **more: Any) -> str:
     message = {"role": "assistant", "content": text, **({"thinking": thinking} if thinking else {})}
     return json.dumps({"model": "qwen3", "message": message, "done": done, **more})
@@ -43,29 +40,29 @@ def chunk(text: str = "", *, done: bool = False, thinking: str = "", **more: Any
 class TestRun:
     def test_a_marker_after_a_word_wrap_is_not_on_a_line_of_its_own(self) -> None:
         lines = ("I will not print the marker yet, that is, not <prom\x1b[5D\x1b[K", MARKER, "", "")
-        assert says(events(*lines))[0] == f"I will not print the marker yet, that is, not {MARKER}"
+        assert texts(events(*lines))[0] == f"I will not print the marker yet, that is, not {MARKER}"
         assert verdict(*lines)["completed"] is False
         assert verdict("Done.", MARKER, "")["completed"] is True
 
     def test_word_wrap_counts_columns_and_not_characters(self) -> None:
-        assert says(events("空は青 漢字\x1b[4D\x1b[K", "漢字です")) == ["空は青 漢字です"]
+        assert texts(events("空は青 漢字\x1b[4D\x1b[K", "漢字です")) == ["空は青 漢字です"]
 
     def test_a_wrap_can_go_back_further_than_the_line(self) -> None:
-        assert says(events("x" * 300_000 + "\x1b[999999D\x1b[K", "y")) == ["y"]
+        assert texts(events("x" * 300_000 + "\x1b[999999D\x1b[K", "y")) == ["y"]
 
     def test_a_marker_in_thoughts_does_not_complete(self) -> None:
         found = verdict("Thinking...", MARKER, "...done thinking.", "", "No.")
         assert found["completed"] is False
-        assert says(events("Thinking...", MARKER, "...done thinking.", "", "No.")) == ["", "No."]
+        assert texts(events("Thinking...", MARKER, "...done thinking.", "", "No.")) == ["", "No."]
 
     def test_thoughts_alone_are_not_an_answer(self) -> None:
         assert verdict("Thinking...", "hm")["outcome"] == "empty"
 
     def test_thinking_later_in_an_answer_is_part_of_it(self) -> None:
-        assert says(events("First.", "Thinking...", "x")) == ["First.", "Thinking...", "x"]
+        assert texts(events("First.", "Thinking...", "x")) == ["First.", "Thinking...", "x"]
 
     def test_a_json_answer_is_an_answer(self) -> None:
-        assert says(events('{"answer": 42}')) == ['{"answer": 42}']
+        assert texts(events('{"answer": 42}')) == ['{"answer": 42}']
 
     @pytest.mark.parametrize(
         ("line", "outcome"),
@@ -97,8 +94,8 @@ class TestApi:
             chunk("ise>COMPLETE</promise>"),
             chunk(done=True, done_reason="stop", prompt_eval_count=12, eval_count=5),
         )
-        assert says(events(*lines)) == ["Done.", MARKER]
-        assert says(events(*lines), Tag.THINK) == ["let me think"]
+        assert texts(events(*lines)) == ["Done.", MARKER]
+        assert texts(events(*lines), Tag.THINK) == ["let me think"]
         found = verdict(*lines)
         assert found["completed"] is True
         assert found["usage"] == {
@@ -109,7 +106,7 @@ class TestApi:
         }
 
     def test_an_erase_sequence_after_json_is_not_a_word_wrap(self) -> None:
-        assert says(events(chunk("a"), chunk("b", done=True) + "\x1b[K")) == ["ab"]
+        assert texts(events(chunk("a"), chunk("b", done=True) + "\x1b[K")) == ["ab"]
 
     def test_truncated_output_is_a_failure(self) -> None:
         assert verdict(chunk(MARKER))["outcome"] == "failed"
@@ -119,7 +116,7 @@ class TestApi:
 
     def test_the_generate_endpoint_names_its_text_response(self) -> None:
         line = json.dumps({"model": "m", "response": "hi", "done": True})
-        assert says(events(line)) == ["hi"]
+        assert texts(events(line)) == ["hi"]
 
 
 _JSON = st.dictionaries(
@@ -141,7 +138,7 @@ def test_damaged_lines_never_raise_and_their_events_can_be_encoded(lines: list[s
 @settings(max_examples=150, deadline=None)
 @given(st.lists(words_line().filter(lambda t: t[-1] != "\r"), min_size=1))
 def test_no_line_is_lost(lines: list[str]) -> None:
-    assert says(events(*lines)) == lines
+    assert texts(events(*lines)) == lines
 
 
 def test_an_endless_line_is_shown_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

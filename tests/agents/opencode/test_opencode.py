@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,10 +11,8 @@ from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralph.agents.opencode.adapter import OpencodeAdapter
-from ralph.judging.replay import replay
+from agents.reading import events_of, metas, texts, verdict_of
 from ralph.transcripts.events import (
-    Meta,
     Tag,
     Text,
     ToolEnd,
@@ -25,6 +24,8 @@ from ralph.transcripts.events import (
     encode,
 )
 
+events = partial(events_of, "opencode")
+verdict = partial(verdict_of, "opencode")
 REAL = recorded("opencode")
 MARKER = "<promise>COMPLETE</promise>"
 
@@ -51,29 +52,6 @@ def error(name: str, message: str, **data: Any) -> dict[str, Any]:
 START = line("step_start", type="step-start")
 STOP = line("step_finish", type="step-finish", reason="stop")
 CALLS = line("step_finish", type="step-finish", reason="tool-calls")
-
-
-def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
-    adapter = OpencodeAdapter()
-    found = [e for text in stderr.splitlines() for e in adapter.feed_stderr(text)]
-    for one in lines:
-        found += adapter.feed(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False))
-    return found + adapter.flush()
-
-
-def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
-    out = "".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in lines)
-    *_, (last, _) = replay(out.encode(), stderr.encode(), "opencode", code, None, None)
-    assert isinstance(last[0], Meta)
-    return last[0].meta
-
-
-def texts(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
-    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
-
-
-def metas(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
-    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
 
 
 def ends(found: list[TranscriptEvent]) -> list[ToolStatus]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +13,22 @@ from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralph.agents.pi.adapter import PiAdapter
+from agents.reading import events_of, metas, texts, verdict_of
 from ralph.judging.replay import replay
 from ralph.transcripts.events import (
-    Meta,
     Tag,
     Text,
     ToolEnd,
     ToolOutput,
     ToolStart,
     ToolStatus,
-    TranscriptEvent,
     UsageEvent,
     decode,
     encode,
 )
 
+events = partial(events_of, "pi")
+verdict = partial(verdict_of, "pi")
 SUCCESS = Path(__file__).parents[2] / "fixtures" / "pi" / "0.73.1" / "json-success.jsonl.gz"
 REAL = recorded("pi")
 MARKER = "<promise>COMPLETE</promise>"
@@ -35,29 +36,6 @@ HEADER = {"type": "session", "version": 3, "id": "s-1", "timestamp": "t", "cwd":
 START = {"type": "agent_start"}
 RETRY = {"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3, "delayMs": 2000, "errorMessage": "503 busy"}
 SETTLED = {"type": "agent_settled"}
-
-
-def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
-    adapter = PiAdapter()
-    found = [e for line in stderr.splitlines() for e in adapter.feed_stderr(line)]
-    for line in lines:
-        found += adapter.feed(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
-    return found + adapter.flush()
-
-
-def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
-    out = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
-    *_, (last, _) = replay(out.encode(), stderr.encode(), "pi", code, None, None)
-    assert isinstance(last[0], Meta)
-    return last[0].meta
-
-
-def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
-    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
-
-
-def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
-    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
 
 
 def update(kind: str, **fields: Any) -> dict[str, Any]:
@@ -87,39 +65,39 @@ def end(**more: Any) -> dict[str, Any]:
 def test_a_marker_split_over_deltas_is_one_line_and_shown_once() -> None:
     text = f"Done.\n\n{MARKER}\n"
     lines = [HEADER, START, *(update("text_delta", delta=c) for c in text), message(words(text)), end()]
-    assert "".join(f"{t}\n" for t in says(events(*lines))) == text
+    assert "".join(f"{t}\n" for t in texts(events(*lines))) == text
     assert verdict(*lines)["completed"]
 
 
 def test_the_end_of_a_message_adds_what_no_delta_brought() -> None:
     whole = message({"type": "thinking", "thinking": "Hm."}, words("Hello,\nworld."))
-    assert says(events(HEADER, START, whole, end())) == ["Hello,\nworld."]
-    assert says(events(HEADER, START, whole, end()), Tag.THINK) == ["Hm."]
+    assert texts(events(HEADER, START, whole, end())) == ["Hello,\nworld."]
+    assert texts(events(HEADER, START, whole, end()), Tag.THINK) == ["Hm."]
     found = events(HEADER, START, update("text_delta", delta="Hello,\nwo"), whole, end())
-    assert says(found) == ["Hello,", "world."]
+    assert texts(found) == ["Hello,", "world."]
 
 
 def test_two_blocks_of_one_message_are_shown_separately() -> None:
     deltas = [update("text_delta", delta="one"), update("text_end"), update("text_delta", delta="two")]
     found = events(HEADER, START, *deltas, message(words("one"), {"type": "toolCall"}, words("two")), end())
-    assert says(found) == ["one", "two"]
+    assert texts(found) == ["one", "two"]
 
 
 def test_an_unfinished_message_does_not_hide_the_next_one() -> None:
     begun = {"type": "message_start", "message": {"role": "assistant", "content": []}}
     found = events(HEADER, START, begun, update("text_delta", delta="Hel"), begun, message(words("Hello.")), end())
-    assert says(found) == ["Hel", "Hello."]
+    assert texts(found) == ["Hel", "Hello."]
 
 
 def test_line_separators_inside_a_string_do_not_split_it() -> None:
     text = "one\u2028two\u2029three\u0085four"
-    assert says(events(HEADER, START, message(words(text)), end())) == [text]
+    assert texts(events(HEADER, START, message(words(text)), end())) == [text]
 
 
 def test_release_087_ends_with_agent_settled() -> None:
     lines = [HEADER, START, message(words(MARKER)), end(willRetry=False), SETTLED]
     assert verdict(*lines)["completed"]
-    assert len(kinds(events(*lines), "result")) == 1
+    assert len(metas(events(*lines), "result")) == 1
     assert verdict(*lines[:-1])["completed"]  # it said that it would not retry
     assert verdict(*lines[:-2])["outcome"] == "failed"
 
@@ -129,8 +107,8 @@ def test_a_failed_attempt_is_forgotten_once_a_retry_works() -> None:
     old = [failed("503 busy"), end(), RETRY, START, message(words(MARKER)), end(), {"type": "auto_retry_end"}]
     for lines in (new, old):
         found = events(HEADER, START, *lines)
-        assert [r["ok"] for r in kinds(found, "result")] == [True]
-        assert [(r["class"], r["attempt"], r["delay_ms"]) for r in kinds(found, "retry")] == [("overloaded", 1, 2000)]
+        assert [r["ok"] for r in metas(found, "result")] == [True]
+        assert [(r["class"], r["attempt"], r["delay_ms"]) for r in metas(found, "retry")] == [("overloaded", 1, 2000)]
         assert verdict(HEADER, START, *lines)["completed"]
 
 
@@ -143,8 +121,8 @@ def test_two_runs_in_one_output_are_two_results() -> None:
     again = {"type": "message_end", "message": {"role": "user", "content": "go on"}}
     lines = [HEADER, START, message(words("One.")), end(), START, again, message(words(MARKER)), end()]
     found = events(*lines)
-    assert [r["ok"] for r in kinds(found, "result")] == [True, True]
-    assert says(found, Tag.PROMPT) == ["go on"]
+    assert [r["ok"] for r in metas(found, "result")] == [True, True]
+    assert texts(found, Tag.PROMPT) == ["go on"]
     assert verdict(*lines)["completed"]
 
 
@@ -208,8 +186,8 @@ def test_an_image_in_a_result_is_named() -> None:
 
 def test_an_unknown_type_is_kept_whole_and_known_noise_is_not() -> None:
     new = {"type": "checkpoint", "id": 5}
-    assert kinds(events(HEADER, new), "unknown") == [{"kind": "unknown", "line": new}]
-    assert not kinds(events(HEADER, {"type": "entry_appended"}, {"type": "queue_update"}), "unknown")
+    assert metas(events(HEADER, new), "unknown") == [{"kind": "unknown", "line": new}]
+    assert not metas(events(HEADER, {"type": "entry_appended"}, {"type": "queue_update"}), "unknown")
 
 
 def test_missing_or_mistyped_fields_do_not_cost_the_line() -> None:
@@ -223,20 +201,20 @@ def test_missing_or_mistyped_fields_do_not_cost_the_line() -> None:
         {"type": "auto_retry_start"},
         {"type": "agent_end", "messages": {}},
     )
-    assert says(found) == ["here"]
+    assert texts(found) == ["here"]
     assert [(e.usage.prompt_tokens, e.usage.cost_usd) for e in found if isinstance(e, UsageEvent)] == [(10, 0.5)]
     assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.UNKNOWN]
 
 
 def test_a_truncated_line_is_reported_and_the_run_fails() -> None:
     lines = [HEADER, START, json.dumps(message(words(MARKER)))[:40]]
-    assert kinds(events(*lines), "parse_error")
+    assert metas(events(*lines), "parse_error")
     assert verdict(*lines)["outcome"] == "failed"
 
 
 def test_json_in_a_text_answer_is_part_of_the_answer() -> None:
     line = '{"type":"result","subtype":"success"}'
-    assert says(events(line, MARKER)) == [line, MARKER]
+    assert texts(events(line, MARKER)) == [line, MARKER]
     assert verdict(line, MARKER)["completed"]
 
 
@@ -261,14 +239,14 @@ def test_only_a_refused_prompt_fails_an_rpc_run() -> None:
     done = [START, message(words(MARKER)), end(willRetry=False), SETTLED]
     assert verdict(state, {**no, "command": "set_model"}, *done)["completed"]
     notify = {"type": "extension_ui_request", "method": "notify", "message": "saved"}
-    assert says(events(state, notify, *done), Tag.SYS) == ["saved"]
+    assert texts(events(state, notify, *done), Tag.SYS) == ["saved"]
 
 
 def test_messages_of_extensions_and_the_system_are_not_the_agents() -> None:
     custom = {"type": "message_end", "message": {"role": "custom", "customType": "x", "content": MARKER}}
     system = {"type": "message_end", "message": {"role": "system", "sections": [MARKER]}}
     lines = [HEADER, START, system, custom, message(words("Still at it.")), end()]
-    assert says(events(*lines), Tag.SYS) == [MARKER]
+    assert texts(events(*lines), Tag.SYS) == [MARKER]
     assert not verdict(*lines)["completed"]
 
 
@@ -332,9 +310,9 @@ def test_a_retried_summary_does_not_end_the_run() -> None:
     again = {"type": "summarization_retry_scheduled", "attempt": 1, "delayMs": 2000, "errorMessage": "529 overloaded"}
     rest = [{"type": "summarization_retry_attempt_start"}, {"type": "summarization_retry_finished"}]
     found = events(HEADER, START, again, *rest, message(words(MARKER)), end(willRetry=False), SETTLED)
-    assert [(r["class"], r["attempt"], r["delay_ms"]) for r in kinds(found, "retry")] == [("overloaded", 1, 2000)]
-    assert kinds(found, "unknown") == []
-    assert [r["ok"] for r in kinds(found, "result")] == [True]
+    assert [(r["class"], r["attempt"], r["delay_ms"]) for r in metas(found, "retry")] == [("overloaded", 1, 2000)]
+    assert metas(found, "unknown") == []
+    assert [r["ok"] for r in metas(found, "result")] == [True]
 
 
 def test_a_call_reported_by_its_result_only_has_a_name() -> None:

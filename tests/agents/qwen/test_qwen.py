@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,37 +11,15 @@ from fuzz.damage import damaged, recorded, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralph.agents.qwen.adapter import QwenAdapter
-from ralph.judging.replay import replay
-from ralph.transcripts.events import Meta, Tag, Text, TranscriptEvent, decode, encode
+from agents.reading import events_of, metas, texts, verdict_of
+from ralph.transcripts.events import Tag, Text, decode, encode
 
+events = partial(events_of, "qwen")
+verdict = partial(verdict_of, "qwen")
 REAL = recorded("qwen")
 MARKER = "<promise>COMPLETE</promise>"
 INIT = {"type": "system", "subtype": "init", "session_id": "s-1", "model": "m", "tools": []}
 USAGE = {"input_tokens": 100, "output_tokens": 20, "cache_read_input_tokens": 60, "total_tokens": 120}
-
-
-def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
-    adapter = QwenAdapter()
-    found = [e for line in stderr.splitlines() for e in adapter.feed_stderr(line)]
-    for line in lines:
-        found += adapter.feed(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
-    return found + adapter.flush()
-
-
-def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
-    out = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
-    *_, (last, _) = replay(out.encode(), stderr.encode(), "qwen", code, None, None)
-    assert isinstance(last[0], Meta)
-    return last[0].meta
-
-
-def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
-    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
-
-
-def kinds(found: list[TranscriptEvent], kind: str) -> list[dict[str, Any]]:
-    return [e.meta for e in found if isinstance(e, Meta) and e.meta["kind"] == kind]
 
 
 def assistant(text: str, usage: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -76,8 +55,8 @@ def test_an_error_reported_as_a_success_is_a_failure(error: str, outcome: str) -
     """0.15.10 exits with 0 and a `result/success`, and prints the error as the agent's words."""
     lines = (INIT, assistant(error), result(error))
     assert verdict(*lines)["outcome"] == outcome
-    assert says(events(*lines)) == []
-    assert "".join(says(events(*lines), Tag.SYS)) == error
+    assert texts(events(*lines)) == []
+    assert "".join(texts(events(*lines), Tag.SYS)) == error
     assert verdict(json.dumps(lines))["outcome"] == outcome  # the json format
 
 
@@ -85,7 +64,7 @@ def test_words_before_a_broken_stream_belong_to_the_agent() -> None:
     text = f"I'll look.\n{MARKER}\n[API Error: terminated (cause: other side closed)]"
     seen = verdict(INIT, assistant(text), result(text))
     assert (seen["outcome"], seen["completed"]) == ("failed", False)
-    assert says(events(INIT, assistant(text), result(text))) == [f"I'll look.\n{MARKER}\n"]
+    assert texts(events(INIT, assistant(text), result(text))) == [f"I'll look.\n{MARKER}\n"]
 
 
 def test_an_error_that_the_agent_quotes_is_ignored() -> None:
@@ -96,14 +75,14 @@ def test_an_error_that_the_agent_quotes_is_ignored() -> None:
 def test_an_error_in_fragments_is_not_the_agents_words() -> None:
     error = "[API Error: 401 no]"
     found = events(INIT, delta("Well. "), delta(error), assistant("Well. " + error), result("Well. " + error))
-    assert says(found) == ["Well. "]
-    assert kinds(found, "result")[0]["ok"] is False
+    assert texts(found) == ["Well. "]
+    assert metas(found, "result")[0]["ok"] is False
 
 
 def test_a_marker_split_over_fragments_is_shown_once_on_one_line() -> None:
     text = f"Done.\n\n{MARKER}\n"
     lines = (INIT, *(delta(c) for c in text), assistant(text), result(text))
-    assert "\n".join(says(events(*lines))).count(MARKER) == 1
+    assert "\n".join(texts(events(*lines))).count(MARKER) == 1
     assert verdict(*lines)["completed"]
 
 
@@ -124,11 +103,11 @@ def test_no_result_is_a_failure_even_with_exit_code_0() -> None:
     assert verdict(INIT, assistant(MARKER))["outcome"] == "failed"
     cut = json.dumps([INIT, assistant(MARKER), result(MARKER)])[:-30]
     assert verdict(cut)["outcome"] == "failed"
-    assert says(events(cut)) == []
+    assert texts(events(cut)) == []
 
 
 def test_a_run_may_have_two_results() -> None:
-    assert len(kinds(events(INIT, result("a"), result("b")), "result")) == 2
+    assert len(metas(events(INIT, result("a"), result("b")), "result")) == 2
 
 
 def test_a_retry_is_reported_once_with_its_cause_from_stderr() -> None:
@@ -137,10 +116,10 @@ def test_a_retry_is_reported_once_with_its_cause_from_stderr() -> None:
         {"type": "system", "subtype": "retry", "data": {"reason": "retry", "attempt": 1, "delayMs": 60000}},
         {"type": "system", "subtype": "retry", "data": {"reason": "retry"}},
     ]
-    (retry,) = kinds(events(INIT, *lines, stderr=stderr), "retry")
+    (retry,) = metas(events(INIT, *lines, stderr=stderr), "retry")
     assert (retry["class"], retry["attempt"], retry["delay_ms"]) == ("overloaded", 1, 60000)
     assert verdict(INIT, *lines, stderr=stderr, code=-9)["outcome"] == "overloaded"
-    assert len(kinds(events(INIT, *lines), "retry")) == 1
+    assert len(metas(events(INIT, *lines), "retry")) == 1
     assert verdict(INIT, *lines, assistant(MARKER), result(MARKER), stderr=stderr)["completed"]
 
 
@@ -163,8 +142,8 @@ def test_unknown_types_and_unicode_line_separators_are_kept() -> None:
     new = {"type": "weather", "session_id": "s-1"}
     text = "one\u2028two\u0085three"
     found = events(INIT, new, assistant(text), result(text))
-    assert kinds(found, "unknown") == [{"kind": "unknown", "line": new}]
-    assert says(found) == [text]
+    assert metas(found, "unknown") == [{"kind": "unknown", "line": new}]
+    assert texts(found) == [text]
 
 
 def test_an_error_is_recognised_as_the_last_line_of_text_output() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,8 +11,7 @@ from fuzz.damage import damaged, text_line, words_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ralph.agents.vibe.adapter import VibeAdapter
-from ralph.judging.replay import replay
+from agents.reading import events_of, texts, verdict_of
 from ralph.transcripts.events import (
     Meta,
     Tag,
@@ -25,6 +25,8 @@ from ralph.transcripts.events import (
     encode,
 )
 
+events = partial(events_of, "vibe")
+verdict = partial(verdict_of, "vibe")
 MARKER = "<promise>COMPLETE</promise>"
 
 
@@ -49,25 +51,6 @@ LINES = [
 ]
 
 
-def events(*lines: Any, stderr: str = "") -> list[TranscriptEvent]:
-    adapter = VibeAdapter()
-    found = [e for line in stderr.splitlines() for e in adapter.feed_stderr(line)]
-    for line in lines:
-        found += adapter.feed(line if isinstance(line, str) else json.dumps(line, ensure_ascii=False))
-    return found + adapter.flush()
-
-
-def verdict(*lines: Any, stderr: str = "", code: int = 0) -> dict[str, Any]:
-    out = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
-    *_, (last, _) = replay(out.encode(), stderr.encode(), "vibe", code, None, None)
-    assert isinstance(last[0], Meta)
-    return last[0].meta
-
-
-def says(found: list[TranscriptEvent], tag: Tag = Tag.AI) -> list[str]:
-    return [e.text for e in found if isinstance(e, Text) and e.tag is tag]
-
-
 def ends(found: list[TranscriptEvent]) -> list[ToolStatus]:
     return [e.tool.status for e in found if isinstance(e, ToolEnd)]
 
@@ -75,9 +58,9 @@ def ends(found: list[TranscriptEvent]) -> list[ToolStatus]:
 def test_streaming_and_json_give_the_same_run() -> None:
     lines = [PROMPT, THOUGHT, message("I'll look.", "m0"), effect(outputText="x\n"), message(f"Done.\n\n{MARKER}\n")]
     found = events(*lines)
-    assert says(found) == ["I'll look.", f"Done.\n\n{MARKER}"]
-    assert says(found, Tag.THINK) == ["Let me look."]
-    assert says(found, Tag.PROMPT) == [f"Say {MARKER} when done."]
+    assert texts(found) == ["I'll look.", f"Done.\n\n{MARKER}"]
+    assert texts(found, Tag.THINK) == ["Let me look."]
+    assert texts(found, Tag.PROMPT) == [f"Say {MARKER} when done."]
     assert [(e.tool.id, e.tool.name) for e in found if isinstance(e, ToolStart)] == [("e1", "bash")]
     assert [e.text for e in found if isinstance(e, ToolOutput)] == ["x\n"]
     keyring = "Reading API keys from the system keyring\n"
@@ -114,7 +97,7 @@ def test_calls_without_an_id_are_separate_calls() -> None:
 
 
 def test_a_repeated_entry_is_shown_once() -> None:
-    assert says(events(PROMPT, message("Hi."), message("Hi."))) == ["Hi."]
+    assert texts(events(PROMPT, message("Hi."), message("Hi."))) == ["Hi."]
 
 
 def test_earlier_messages_of_a_resumed_session_do_not_complete() -> None:
@@ -150,7 +133,7 @@ def test_errors_are_on_stderr(line: str, outcome: str) -> None:
 
 def test_text() -> None:
     lines = ['{"type": "message"}', "Done.", "", MARKER]
-    assert says(events(*lines)) == lines
+    assert texts(events(*lines)) == lines
     assert verdict(*lines)["completed"]
 
 
@@ -163,7 +146,7 @@ def test_unknown_types_are_kept_whole_and_mistyped_fields_are_skipped() -> None:
 
 def test_line_separators_inside_a_string_do_not_split_it() -> None:
     text = "one\u2028two\u2029three\u0085four"
-    assert says(events(PROMPT, message(text))) == [text]
+    assert texts(events(PROMPT, message(text))) == [text]
 
 
 @settings(max_examples=150, deadline=None)
