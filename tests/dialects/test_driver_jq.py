@@ -24,7 +24,7 @@ def shown() -> Iterator[Callable[..., list[tuple[str, str]]]]:
     made: list[JqAdapter] = []
 
     def show(program: str, *lines: str) -> list[tuple[str, str]]:
-        adapter = JqAdapter(str(JQ), program)
+        adapter = JqAdapter(str(JQ), program, {})
         made.append(adapter)
         events = [event for line in lines for event in adapter.feed(line)] + adapter.flush()
         return [
@@ -92,5 +92,5 @@ def test_long_lines_and_invalid_bytes_are_kept(shown: Callable[..., list[tuple[s
 
 
 def test_an_invalid_filter_is_reported() -> None:
-    assert complaint(str(JQ), ".text") is None
-    assert "syntax error" in (complaint(str(JQ), "if then") or "")
+    assert complaint(str(JQ), ".text", {}) is None
+    assert "syntax error" in (complaint(str(JQ), "if then", {}) or "")

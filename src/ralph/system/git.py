@@ -14,6 +14,8 @@ _TIMEOUT = 120
 #: Filters that are harmless and needed: without them, files of Git LFS look changed.
 _LFS = frozenset({"git-lfs clean -- %f", "git-lfs filter-process", "git lfs clean -- %f", "git lfs filter-process"})
 _NO_PROGRAMS = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "diff.external=", "core.quotepath=off")
+#: What git needs of the user's environment. Anything else, such as a key, is not its business.
+_VARIABLES = frozenset({"HOME", "PATH", "TMPDIR", "USER", "XDG_CONFIG_HOME"})
 
 
 def top(workdir: Path) -> str | None:
@@ -62,7 +64,7 @@ def _without_filters(place: str) -> tuple[str, ...]:
 def _run(
     place: str, settings: tuple[str, ...], arguments: tuple[str, ...], timeout: float
 ) -> subprocess.CompletedProcess[bytes] | None:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k.startswith("GIT_CONFIG_")}
+    kept = {k: v for k, v in os.environ.items() if k in _VARIABLES or k.startswith("GIT_CONFIG_")}
     # Missing objects are not fetched: the repository chooses the address, and the program that fetches.
     environment = kept | {
         "GIT_OPTIONAL_LOCKS": "0",

@@ -56,7 +56,7 @@ class Host:
     def __init__(self, driver: Path, workdir: Path, variables: Mapping[str, str], environ: Mapping[str, str]) -> None:
         self.driver = driver
         self._workdir = workdir
-        self._environ = {**environ, **variables}
+        self.environ = {**environ, **variables}
 
     def describe(self) -> Description:
         answers, _ = self._call("describe")
@@ -109,7 +109,7 @@ class Host:
                 process = subprocess.Popen(
                     command,
                     cwd=self._workdir,
-                    env=self._environ,
+                    env=self.environ,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=stderr,

@@ -6,11 +6,14 @@ import os
 import select
 import subprocess
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ralph.transcripts import meta
 from ralph.transcripts.base import TranscriptAdapter
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, decode_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 #: Prints exactly one line for each input line: the filtered values, or null if it is not JSON or the filter fails.
 _PROGRAM = "try [fromjson | (\n{filter}\n)] catch null"
@@ -22,11 +25,16 @@ def command(jq: str, program: str) -> list[str]:
     return [jq, "-R", "-c", "--unbuffered", _PROGRAM.replace("{filter}", program)]
 
 
-def complaint(jq: str, program: str) -> str | None:
+def complaint(jq: str, program: str, environ: Mapping[str, str]) -> str | None:
     """Why jq rejects this filter. None if it accepts it."""
     try:
         done = subprocess.run(
-            command(jq, program), stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False
+            command(jq, program),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=environ,
+            timeout=_TIMEOUT,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
@@ -38,9 +46,14 @@ class JqAdapter(TranscriptAdapter):
 
     name = "driver"
 
-    def __init__(self, jq: str, program: str) -> None:
+    def __init__(self, jq: str, program: str, environ: Mapping[str, str]) -> None:
         self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
-            command(jq, program), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
+            command(jq, program),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environ,
+            bufsize=0,
         )
         self._answers = b""
         self._pending = ""

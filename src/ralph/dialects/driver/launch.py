@@ -156,7 +156,7 @@ def _transcript(resolved: Resolved, description: Description) -> Transcript:
     jq = which("jq")
     if jq is None:
         return Transcript("plain", "the driver has a filter for its output, but jq is not installed")
-    wrong = filters.complaint(jq, description.filter)
+    wrong = filters.complaint(jq, description.filter, resolved.environ)
     if wrong is not None:
         warning = f"jq rejects the filter of the driver {description.name}: {wrong}"
         return Transcript("plain", "the driver's filter does not work", warnings=(warning,))

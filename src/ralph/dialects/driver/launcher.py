@@ -78,7 +78,7 @@ class DriverLauncher(Launcher):
             return None
         from ralph.dialects.driver.jq import JqAdapter
 
-        return JqAdapter(self._jq, self.description.filter)
+        return JqAdapter(self._jq, self.description.filter, self._host.environ)
 
     def find_session(self, stdout: Path) -> str | None:
         if not self.description.extract_session_id_from_output:
