@@ -60,7 +60,7 @@ def reader_pauses(at: Place) -> None:
     with open(read, "rb") as reader:
         shown = reader.read()
     at.see(running.ended())
-    at.check("gap reported", b"were not shown" in shown, shown[-200:])
+    at.check("gap reported", b"while the output was not read" in shown, shown[-200:])
     at.check("summary shown", b"Journal" in shown, shown[-200:])
 
 
