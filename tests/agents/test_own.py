@@ -107,8 +107,8 @@ def test_a_duplicate_name_is_an_error_for_both_files(
     write(folder, **second)
     warnings = registry.warnings()
     assert len(warnings) == 2
-    assert f"'bolt' is also given by {second['stem']}.toml" in warnings[0]
-    assert f"'bolt' is also given by {first['stem']}.toml" in warnings[1]
+    assert f"'bolt' is also used by {second['stem']}.toml" in warnings[0]
+    assert f"'bolt' is also used by {first['stem']}.toml" in warnings[1]
     assert registry.own().specs == {}
     with pytest.raises(UsageError):
         registry.get("bolt")
@@ -118,11 +118,11 @@ def test_names_of_built_in_agents_are_reserved(folder: Path) -> None:
     write(folder, "a", aliases='"codex"')
     write(folder, "b", name="claude-code")
     write(folder, "c", aliases='"x", "x"')
-    told = "\n".join(registry.warnings())
-    assert "'codex' is that of a built-in agent: to replace that one, say name = \"codex\"" in told
-    assert "'claude-code' is another name of the built-in agent claude" in told
-    assert "it gives the name 'x' twice" in told
-    with pytest.raises(UsageError, match="another name of the built-in agent claude"):
+    warnings = "\n".join(registry.warnings())
+    assert "'codex' is the name of a built-in agent: to replace that agent, write name = \"codex\"" in warnings
+    assert "'claude-code' is an alias of the built-in agent claude" in warnings
+    assert "it uses the name 'x' twice" in warnings
+    with pytest.raises(UsageError, match="an alias of the built-in agent claude"):
         registry.get("claude-code")
     assert registry.get("codex").title == "OpenAI Codex"
 

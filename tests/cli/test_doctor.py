@@ -210,7 +210,7 @@ def test_a_broken_agent_file_is_a_warning_and_other_agents_run(ralph: Ralph, too
     assert str(path) in ralph("agents").stderr
     done = ralph("run", "1", "-p", "x")
     assert done.returncode == 0
-    assert "warning: this agent is left out" in done.stdout
+    assert "warning: this agent is ignored" in done.stdout
     done = ralph("run", "1", "-p", "x", "--agent", "bolt")
     assert done.returncode == 64
     assert "'titel'" in done.stderr

@@ -1,4 +1,4 @@
-"""Finding specs by name: the built-in ones, and the user's own, which come first."""
+"""Finds specs by name: the user's own first, then the built-in ones."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Own(msgspec.Struct, frozen=True):
     """The user's own agents."""
 
     specs: dict[str, AgentSpec]
-    #: where each of them is
+    #: the file of each
     paths: dict[str, Path]
     broken: tuple[SpecFile, ...] = ()
 
     def of(self, name: str) -> AgentSpec | None:
-        """By its name or one of its other names."""
+        """The agent of that name or alias."""
         return self.specs.get(name) or next((s for s in self.specs.values() if name in s.aliases), None)
 
 
@@ -43,7 +43,7 @@ _NONE = Own({}, {})
 
 
 def load(path: Path) -> AgentSpec:
-    """One file; a broken one is a UsageError that says all that is wrong with it."""
+    """Reads one file. A UsageError lists everything that is wrong with it."""
     file = specfile.read(path)
     if file.spec is None:
         raise UsageError(file.complaint())
@@ -51,7 +51,7 @@ def load(path: Path) -> AgentSpec:
 
 
 def python() -> str:
-    """What runs the agents that are part of ralph."""
+    """The program that runs the agents that are part of ralph."""
     return sys.executable
 
 
@@ -60,12 +60,12 @@ def own_folder() -> Path:
 
 
 def project_files(workdir: Path) -> list[Path]:
-    """Specs that the project brings. A spec starts programs: they are used only when the user trusts them."""
+    """Specs that the project brings. A spec starts programs, so it is used only if the user approved it."""
     return sorted((workdir / ".ralph" / "agents").glob("*.toml"))
 
 
 def project_file(name: str, workdir: Path) -> Path | None:
-    """The project's spec of that name. It cannot stand in for an agent that is built in or the user's own."""
+    """The project's spec of that name. It cannot replace an agent that is built in or the user's own."""
     if not project_files(workdir):
         return None
     mine = own()
@@ -87,11 +87,11 @@ def _project(name: str, workdir: Path, approved: Approves) -> AgentSpec | None:
 
 
 def own() -> Own:
-    """Read again when a file was changed."""
+    """The user's agents; a file that has changed is read again."""
     try:
         files = sorted(own_folder().glob("*.toml"))
         stamps = tuple((path, path.stat().st_mtime_ns) for path in files)
-    except OSError:  # unreadable, or gone in this moment
+    except OSError:  # unreadable, or just deleted
         return _NONE
     return _own(stamps) if stamps else _NONE
 
@@ -106,27 +106,27 @@ def _own(files: tuple[tuple[Path, int], ...]) -> Own:
 
 
 def _without_clash(file: SpecFile, files: list[SpecFile]) -> SpecFile:
-    """A name must lead to one agent; where it leads to two, neither is used."""
+    """The file, or its problems if one of its names also belongs to another agent: then neither is used."""
     if file.spec is None:
         return file
     problems = []
     names = (file.spec.name, *file.spec.aliases)
-    problems += [f"it gives the name '{name}' twice" for name in sorted({n for n in names if names.count(n) > 1})]
+    problems += [f"it uses the name '{name}' twice" for name in sorted({n for n in names if names.count(n) > 1})]
     for other in files:
         if other.spec is not None and other.path != file.path:
             both = sorted({*names} & {other.spec.name, *other.spec.aliases})
-            problems += [f"the name '{name}' is also given by {other.path.name}: change one of them" for name in both]
+            problems += [f"the name '{name}' is also used by {other.path.name}: change one of them" for name in both]
     replaced = {f.spec.name for f in files if f.spec is not None}
     for builtin in _builtin_specs():
         if builtin.name in replaced:
             continue
         if builtin.name in file.spec.aliases:
             problems.append(
-                f"the other name '{builtin.name}' is that of a built-in agent: to replace that one, "
-                f'say name = "{builtin.name}"'
+                f"the alias '{builtin.name}' is the name of a built-in agent: to replace that agent, "
+                f'write name = "{builtin.name}"'
             )
         problems += [
-            f"the name '{name}' is another name of the built-in agent {builtin.name}: take another"
+            f"the name '{name}' is an alias of the built-in agent {builtin.name}: choose another"
             for name in names
             if name in builtin.aliases
         ]
@@ -160,9 +160,9 @@ def names() -> list[str]:
 
 
 def all_specs() -> tuple[AgentSpec, ...]:
-    """Those that can be used. A built-in one does not step in for a file that would replace it but is broken:
+    """The agents that can be used. If a file that replaces a built-in agent is broken, neither is used:
 
-    it may hold back what the built-in one allows.
+    the file may forbid what the built-in agent allows.
     """
     mine = own()
     hidden = {*mine.specs, *(file.name for file in mine.broken)}
@@ -182,15 +182,15 @@ def get(name: str, workdir: Path | None = None, approved: Approves = lambda _: F
         return _builtin(name)
     for spec in _builtin_specs():
         if name in spec.aliases:
-            return get(spec.name)  # which may be the user's own in its place
+            return get(spec.name)  # the user's own may replace it
     theirs = _project(name, workdir, approved) if workdir is not None else None
     if theirs is not None:
         return theirs
     known = [*names(), "custom"]
     raise UsageError(
         f"there is no agent '{name}'{nearest(name, known)}; there are: {', '.join(known)}.\n"
-        "  Any other program can be run with --agent-cmd 'COMMAND'; a file in "
-        f"{own_folder()} makes it an agent of its own." + not_approved(project_files(workdir) if workdir else [])
+        "  To run any other program: --agent-cmd 'COMMAND'. To make it an agent, add a file in "
+        f"{own_folder()}." + not_approved(project_files(workdir) if workdir else [])
     )
 
 
@@ -206,5 +206,5 @@ def not_approved(files: list[Path]) -> str:
 
 
 def warnings() -> list[str]:
-    """The user's files that cannot be used; runs with other agents go on."""
-    return [f"this agent is left out: {file.complaint()}" for file in own().broken]
+    """The user's files that cannot be used. They do not stop runs with other agents."""
+    return [f"this agent is ignored: {file.complaint()}" for file in own().broken]
