@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+# Many tests wait for deadlines, so two workers per core keep the cores busy.
+WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 1))))
 
 .PHONY: help setup demo test lint types bench fuzz load kills night faults faults-short fresh wheel-smoke docs realcli lock clean
 
@@ -19,7 +21,7 @@ demo: $(READY)   ## watch a real loop finish a small task list; needs no key and
 	@$(BIN)/ralph demo --dir .build/demo
 
 test: $(READY)   ## run the tests
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not realcli" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not realcli" $(PYTEST_ARGS)
 
 lint: $(READY)   ## run ruff
 	$(BIN)/ruff check .
