@@ -136,9 +136,9 @@ def test_descendants_are_found_through_all_generations(mark: str, tmp_path: Path
     child = subprocess.Popen(["bash", "-c", "bash -c 'sleep 600 & echo $! > pid; wait' & wait"], cwd=tmp_path)
     try:
         grandchild = read_pid(tmp_path / "pid")
-        below = descendants(os.getpid())
-        assert below[child.pid] == "bash"
-        assert below[grandchild] == "sleep"
+        # The shell forks, writes the pid, and only then does its child become `sleep`.
+        assert eventually(lambda: descendants(os.getpid()).get(grandchild) == "sleep")
+        assert descendants(os.getpid())[child.pid] == "bash"
     finally:
         for pid in descendants(child.pid):
             os.kill(pid, 9)
