@@ -118,7 +118,8 @@ def test_any_text_survives_and_stays_on_one_line(text: str, tag: Tag) -> None:
 
 _json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
-    lambda c: st.lists(c) | st.dictionaries(st.text(), c),
+    lambda c: st.lists(c, max_size=4) | st.dictionaries(st.text(), c, max_size=4),
+    max_leaves=20,
 )
 
 
