@@ -11,6 +11,7 @@ import time
 ITERATION = int(os.environ.get("RALPH_ITERATION", "0"))
 _SIDE = os.environ["FAULT_SIDE"]
 _kept: dict[int, int] = {}
+_HANDLED = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 __all__ = ["ITERATION", "background", "err", "os", "out", "ready", "say", "signal", "sys", "time", "work"]
 
@@ -20,8 +21,13 @@ def _write(fd: int, data: bytes) -> None:
         name = f"{_SIDE}/{ITERATION:04d}.{'stdout' if fd == 1 else 'stderr'}"
         _kept[fd] = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     while data:
-        size = os.write(fd, data[: 1 << 16])
-        os.write(_kept[fd], data[:size])
+        # A handler that prints between the two writes would note its words in another order than ralph reads them.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
+        try:
+            size = os.write(fd, data[: 1 << 16])
+            os.write(_kept[fd], data[:size])
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         data = data[size:]
 
 
