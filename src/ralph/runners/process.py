@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import subprocess
@@ -16,7 +15,7 @@ from ralph.runners.channel import Channel
 from ralph.runners.command import Command, Deadlines, Ended, EndKind, Sink, describe_status, signal_name
 from ralph.runners.execution import Execution
 from ralph.runners.pipes import PIPE_SIZE
-from ralph.runners.tree import become_subreaper, descendants, signal_all
+from ralph.runners.tree import LINUX, become_subreaper, descendants, signal_all
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -37,6 +36,16 @@ __all__ = [
 
 #: Seconds between TERM and KILL when ralph itself is gone.
 _KEEPER_GRACE = 2.0
+
+
+def _reap() -> bool:
+    """Collects every child that has ended. False if there is no child left."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True
 
 
 class Supervisor:
@@ -101,11 +110,10 @@ class Supervisor:
 
     def _sweep_orphans(self) -> None:
         for _ in range(100):
-            with contextlib.suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
+            childless = not _reap()
             left = descendants(os.getpid())
-            if not left:
+            # Not by the scan alone: it misses the child of a process that dies during the scan.
+            if childless if LINUX else not left:
                 return
             signal_all(list(left), 9)
             time.sleep(0.02)
