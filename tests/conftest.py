@@ -22,8 +22,9 @@ ROOT = Path(__file__).parent.parent
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# The speed of a machine says nothing about the code.
-settings.register_profile("ralph", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The speed of a machine says nothing about the code. Few examples, because these tests run with each change: the same
+# properties are tried thousands of times by `make fuzz`.
+settings.register_profile("ralph", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ralph")
 
 

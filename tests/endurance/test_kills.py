@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("half", [0, 1])
 def test_the_journal_is_intact_after_a_kill_at_any_moment(tmp_path: Path, half: int) -> None:
-    killed = kill_many(tmp_path, 12, seed=half, workers=1)
+    killed = kill_many(tmp_path, 6, seed=half, workers=1)
     assert [str(one) for one in killed if one.complaints] == []
     assert {one.target for one in killed} == set(Target)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.reading import events_of, metas, texts, verdict_of
@@ -278,14 +278,12 @@ def test_an_error_before_the_start_is_read_from_stderr() -> None:
     assert "no rollout found" in verdict(stderr=missing, code=1)["why"]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(damaged(REAL) | text_line(), max_size=12))
 def test_never_raises_and_what_comes_out_is_rtf1(lines: list[str]) -> None:
     for event in events(*lines):
         assert decode(encode(event)) is not None
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(words_line(), min_size=1, max_size=10), st.booleans())
 def test_no_line_is_lost(lines: list[str], after_json: bool) -> None:
     found = events(*([THREAD] if after_json else []), *lines)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ralph.agents.codex import held
@@ -81,7 +81,6 @@ def verdict(found: list[TranscriptEvent], code: int = 0) -> tuple[str, bool]:
 
 
 @pytest.mark.parametrize("version", ["0.50.0", "0.166.0"])
-@settings(max_examples=60, deadline=None)
 @given(order=st.lists(st.booleans(), max_size=60))
 def test_the_order_in_which_the_streams_are_read_changes_nothing(version: str, order: list[bool]) -> None:
     stderr, stdout = read(f"{version}/text-success.stderr"), read(f"{version}/text-success.txt")
@@ -331,7 +330,6 @@ _IMITATIONS = [
 _LINES = st.sampled_from(_IMITATIONS) | st.from_regex(r"\Aw[a-z]{1,5}[0-9]{6}\Z")
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(_LINES, max_size=25), st.lists(_LINES, max_size=4), st.sampled_from([None, PROMPT, "codex\nexec"]))
 def test_no_word_is_lost_and_every_end_has_its_start(err: list[str], out: list[str], prompt: str | None) -> None:
     found: list[TranscriptEvent] = feed([*HEADER, *(prompt or PROMPT).split("\n"), *err], out, prompt)
@@ -368,7 +366,6 @@ def test_long_output_is_handed_on_in_order_and_in_parts(most: int, seed: int) ->
     assert re.findall(r"word\d+", shown) == [line for line in output if line.startswith("word")]
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(_LINES | st.sampled_from(["[2026-11-15T21:08:03] codex", "[2026-11-15T21:08:03] exec ls in /w"])))
 def test_the_older_transcript_loses_no_word(lines: list[str]) -> None:
     adapter = CodexAdapter()

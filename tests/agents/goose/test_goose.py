@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fuzz.damage import damaged, recorded, text_line, words_line
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.reading import events_of, metas, texts, verdict_of
@@ -312,14 +312,12 @@ def test_a_field_of_an_unexpected_type_costs_only_that_field() -> None:
     assert not [e for e in found if isinstance(e, ToolOutput | UsageEvent)]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(damaged(REAL) | text_line(), max_size=12))
 def test_damaged_lines_never_raise_and_every_event_can_be_encoded(lines: list[str]) -> None:
     for event in events(*lines, stderr="\n".join(lines)):
         decode(encode(event))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(words_line(), min_size=1, max_size=10), st.booleans())
 def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
     found = events(*([word("")] if structured else []), *lines)

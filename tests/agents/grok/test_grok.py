@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from fuzz.damage import damaged, text_line, words_line
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.reading import texts
@@ -289,14 +289,12 @@ def test_unknown_types_are_kept_whole() -> None:
     assert [e.meta["line"] for e in found if isinstance(e, Meta) and e.meta["kind"] == "unknown"] == [new]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(damaged(LINES) | text_line(), max_size=12))
 def test_nothing_raises_and_every_event_can_be_written(lines: list[str]) -> None:
     for event in events(*lines, stderr="\n".join(lines)):
         decode(encode(event))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(words_line(), min_size=1, max_size=10), st.booleans())
 def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
     found = events(*([word("")] if structured else []), *lines)

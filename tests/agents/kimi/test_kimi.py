@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fuzz.damage import damaged, recorded, text_line, words_line
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.reading import events_of, metas, texts, verdict_of
@@ -318,21 +318,18 @@ def test_a_truncated_recording_of_reprs_never_completes() -> None:
     assert verdict(*whole)["completed"]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(damaged(REAL) | text_line(), max_size=12), st.booleans())
 def test_damaged_lines_never_raise_and_their_events_can_be_encoded(lines: list[str], reprs: bool) -> None:
     for event in events(*(turn() if reprs else []), *lines, stderr="\n".join(lines)):
         decode(encode(event))
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(["TextPart(", "text=", "'", '"', "\\", "x", "(", ")", "[", "{", ",", ":", "1e9", "<"])))
 def test_random_reprs_never_raise(tokens: list[str]) -> None:
     for event in events(*turn("".join(tokens), *tokens)):
         decode(encode(event))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(words_line(), min_size=1, max_size=10), st.booleans())
 def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
     found = events(*([word("")] if structured else []), *lines)

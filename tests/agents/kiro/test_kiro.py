@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fuzz.damage import words_line
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ralph.agents.kiro.adapter import KiroAdapter
@@ -97,13 +97,11 @@ def test_a_spinner_is_not_shown() -> None:
     assert says(events(spun)) == ["Hello"]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(st.text(max_size=30).filter(lambda t: "\n" not in t) | st.sampled_from(["> x", " ● Completed in 1s"])))
 def test_damaged_lines_never_raise_and_their_events_can_be_encoded(lines: list[str]) -> None:
     assert all(decode(encode(event)) for event in events(*lines, stderr=tuple(lines)))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(words_line().filter(lambda t: "ool: " not in t and t[:2] != "> " and t[-1] != "\r"), min_size=1))
 def test_no_line_is_lost(lines: list[str]) -> None:
     assert says(events(*lines)) == lines

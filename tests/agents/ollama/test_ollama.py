@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from fuzz.damage import text_line, words_line
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.reading import texts
@@ -129,13 +129,11 @@ _JSON = st.dictionaries(
 ).map(json.dumps)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(_JSON | text_line() | st.sampled_from([chunk("a"), "x\x1b[3D\x1b[K", "Thinking..."]), max_size=10))
 def test_damaged_lines_never_raise_and_their_events_can_be_encoded(lines: list[str]) -> None:
     assert all(decode(encode(event)) for event in events(*lines, stderr=tuple(lines)))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(words_line().filter(lambda t: t[-1] != "\r"), min_size=1))
 def test_no_line_is_lost(lines: list[str]) -> None:
     assert texts(events(*lines)) == lines

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fuzz.damage import damaged, recorded, text_line, words_line
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.reading import events_of, metas, texts, verdict_of
@@ -247,14 +247,12 @@ def test_tools_are_recognised_on_a_terminal_without_colours() -> None:
     assert not verdict(*lines)["completed"]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(damaged(REAL) | text_line(), max_size=12))
 def test_damaged_lines_never_raise_and_every_event_can_be_encoded(lines: list[str]) -> None:
     for event in events(*lines, stderr="\n".join(lines)):
         decode(encode(event))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(words_line(), min_size=1, max_size=10), st.booleans())
 def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
     found = events(*([START] if structured else []), *lines)

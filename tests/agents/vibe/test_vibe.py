@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fuzz.damage import damaged, text_line, words_line
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.reading import events_of, texts, verdict_of
@@ -149,14 +149,12 @@ def test_line_separators_inside_a_string_do_not_split_it() -> None:
     assert texts(events(PROMPT, message(text))) == [text]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(damaged(LINES) | text_line(), max_size=12))
 def test_damaged_lines_never_raise_and_their_events_can_be_encoded(lines: list[str]) -> None:
     for event in events(*lines, stderr="\n".join(lines)):
         decode(encode(event))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(words_line(), min_size=1, max_size=10), st.booleans())
 def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
     found = events(*([message("", "m")] if structured else []), *lines)
