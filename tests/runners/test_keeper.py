@@ -14,7 +14,7 @@ import pytest
 from processes import alive, eventually, read_pid
 from ralph.runners import keeper as keeper_module
 from ralph.runners.channel import Channel
-from ralph.runners.tree import descendants
+from ralph.system.tree import descendants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -38,7 +38,7 @@ if __name__ == "__main__":
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120
 
 from ralph.runners.channel import Channel
-from ralph.runners.tree import LINUX, become_subreaper, descendants, die_with_parent, freeze, signal_all
+from ralph.system.tree import LINUX, become_subreaper, descendants, die_with_parent, freeze, signal_all
 
 _KILL_WAIT = 5.0
 

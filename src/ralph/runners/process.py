@@ -15,7 +15,7 @@ from ralph.runners.channel import Channel
 from ralph.runners.command import Command, Deadlines, Ended, EndKind, Sink, describe_status, signal_name
 from ralph.runners.execution import Execution
 from ralph.runners.pipes import PIPE_SIZE
-from ralph.runners.tree import LINUX, become_subreaper, descendants, signal_all
+from ralph.system.tree import LINUX, become_subreaper, descendants, signal_all
 
 if TYPE_CHECKING:
     from types import TracebackType
