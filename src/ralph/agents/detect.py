@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: On a busy machine, Node programs need a second to print their version.
 PROBE_TIMEOUT = 10.0
+#: Much more than any help text.
+_MAX_OUTPUT = 16 << 20
 
 
 class Installed(msgspec.Struct, frozen=True):
@@ -63,20 +65,15 @@ def _output(program: str, args: tuple[str, ...], environ: Mapping[str, str] | No
 
 
 def _run(program: str, args: tuple[str, ...], environ: Mapping[str, str] | None) -> tuple[int | None, str]:
-    import subprocess
+    from ralph.system import short
 
     try:
-        done = subprocess.run(
-            [program, *args],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=environ,
-            timeout=PROBE_TIMEOUT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        done = short.run([program, *args], timeout=PROBE_TIMEOUT, env=environ, limit=_MAX_OUTPUT)
+    except OSError:
         return None, ""
-    return done.returncode, (done.stdout + b"\n" + done.stderr).decode("utf-8", "replace")
+    if done.status is None:
+        return None, ""
+    return done.status, (done.stdout + b"\n" + done.stderr).decode("utf-8", "replace")
 
 
 def _modified(program: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from ralph.journal.lock import holder_of, is_locked
 from ralph.judging.prices import Prices, package_installed
 from ralph.planning.approvals import items_to_approve
 from ralph.system import git as ask_git
+from ralph.system import short
 from ralph.system.programs import which
 from ralph.system.text import count
 from ralph.trust.describe import refusal
@@ -193,9 +193,7 @@ def _size() -> tuple[int, int] | None:
 
 def _output(*command: str) -> str:
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=10, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        done = short.run(list(command), timeout=10)
+    except OSError:
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return done.stdout.decode("utf-8", "replace").strip() if done.status == 0 else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from ralph.config.settings import Ui
 from ralph.launching.prompt import PromptSource
 from ralph.planning.approvals import items_to_approve
 from ralph.planning.prepare import prepare_launch
+from ralph.system import short
 from ralph.transcripts.events import Meta, Tag, Text
 from ralph.transcripts.meta import Kind
 from ralph.trust.approval import required
@@ -119,8 +119,8 @@ def _for_one_answer(resolved: Resolved, agent: str | None, deadline: float) -> R
 def _make_repository(folder: Path) -> None:
     """Some agents refuse to work outside a git repository. Without git, we ask anyway."""
     try:
-        subprocess.run(["git", "init", "-q", str(folder)], capture_output=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        short.run(["git", "init", "-q", str(folder)], timeout=30)
+    except OSError:
         pass
 
 

@@ -6,13 +6,13 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 from ralph.errors import RunError, UsageError
 from ralph.journal.layout import StatePaths
 from ralph.journal.lock import is_locked
+from ralph.system import short
 from ralph.testing.demo_tasks import ASCII_WORDS, LIBRARY, TASK_LIST
 from ralph.testing.scripted_agent import without_git
 
@@ -175,14 +175,7 @@ def _remove(path: Path) -> None:
 
 
 def _git(folder: Path, *arguments: str) -> None:
-    done = subprocess.run(
-        ["git", *arguments],
-        cwd=folder,
-        env=without_git(dict(os.environ)),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise RunError(f"`git {' '.join(arguments)}` failed in {folder}: {done.stderr.strip()}")
+    done = short.run(["git", *arguments], timeout=60, env=without_git(dict(os.environ)), cwd=folder)
+    if done.status != 0:
+        why = done.reason or done.stderr.decode("utf-8", "replace").strip()
+        raise RunError(f"`git {' '.join(arguments)}` failed in {folder}: {why}")

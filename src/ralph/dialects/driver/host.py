@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ralph.errors import UsageError
+from ralph.system import short
 from ralph.system.programs import which
 
 if TYPE_CHECKING:
@@ -22,6 +18,7 @@ _SCRIPT = Path(__file__).parent / "host.sh"
 #: A hook may call a slow CLI, but must not block a run forever.
 _TIMEOUT = 60.0
 _STDERR_SHOWN = 800
+_MAX_OUTPUT = 64 << 20
 
 
 class Description(msgspec.Struct, frozen=True):
@@ -104,36 +101,15 @@ class Host:
         if bash is None:
             raise UsageError(f"the driver {self.driver} is a bash script, but bash is not in PATH")
         command = [bash, "--noprofile", "--norc", str(_SCRIPT), str(self.driver), *request]
-        with tempfile.TemporaryFile() as stderr:
-            try:
-                process = subprocess.Popen(
-                    command,
-                    cwd=self._workdir,
-                    env=self.environ,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=stderr,
-                    start_new_session=True,
-                )
-            except (OSError, ValueError) as error:
-                raise UsageError(f"the driver {self.driver} cannot be run: {error}") from None
-            try:
-                out, _ = process.communicate(timeout=_TIMEOUT)
-            except subprocess.TimeoutExpired:
-                _kill(process.pid)
-                process.communicate()
-                what = request[1] if request[0] == "output" else request[0]
-                raise UsageError(f"the driver {self.driver} did not answer within {_TIMEOUT:g} s ({what})") from None
-            _kill(process.pid)
-            stderr.seek(0)
-            printed = stderr.read().decode("utf-8", "replace").strip()
+        try:
+            done = short.run(command, timeout=_TIMEOUT, env=self.environ, cwd=self._workdir, limit=_MAX_OUTPUT)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"the driver {self.driver} cannot be run: {error}") from None
+        if done.status is None:
+            what = request[1] if request[0] == "output" else request[0]
+            raise UsageError(f"the driver {self.driver} did not answer: {done.reason} ({what})")
+        printed = done.stderr.decode("utf-8", "replace").strip()
         errors = f":\n  {printed[-_STDERR_SHOWN:]}" if printed else ""
-        if process.returncode != 0:
-            raise UsageError(f"the driver {self.driver} failed (exit code {process.returncode}){errors}")
-        return [part.decode("utf-8", "surrogateescape") for part in out.split(b"\0")[:-1]], errors
-
-
-def _kill(group: int) -> None:
-    """Kills every process that a hook started and left running."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
+        if done.status != 0:
+            raise UsageError(f"the driver {self.driver} failed (exit code {done.status}){errors}")
+        return [part.decode("utf-8", "surrogateescape") for part in done.stdout.split(b"\0")[:-1]], errors

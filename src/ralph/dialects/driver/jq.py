@@ -8,6 +8,7 @@ import subprocess
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from ralph.system import children, short, watcher
 from ralph.transcripts import meta
 from ralph.transcripts.base import TranscriptAdapter
 from ralph.transcripts.events import Tag, Text, TranscriptEvent, decode_json
@@ -28,17 +29,10 @@ def command(jq: str, program: str) -> list[str]:
 def complaint(jq: str, program: str, environ: Mapping[str, str]) -> str | None:
     """Why jq rejects this filter. None if it accepts it."""
     try:
-        done = subprocess.run(
-            command(jq, program),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            env=environ,
-            timeout=_TIMEOUT,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = short.run(command(jq, program), timeout=_TIMEOUT, env=environ)
+    except OSError as error:
         return str(error)
-    return None if done.returncode == 0 else done.stderr.decode("utf-8", "replace").strip()[:300]
+    return None if done.status == 0 else done.reason or done.stderr.decode("utf-8", "replace").strip()[:300]
 
 
 class JqAdapter(TranscriptAdapter):
@@ -47,7 +41,7 @@ class JqAdapter(TranscriptAdapter):
     name = "driver"
 
     def __init__(self, jq: str, program: str, environ: Mapping[str, str]) -> None:
-        self._process: subprocess.Popen[bytes] | None = subprocess.Popen(
+        self._process: subprocess.Popen[bytes] | None = children.start(
             command(jq, program),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -55,6 +49,9 @@ class JqAdapter(TranscriptAdapter):
             env=environ,
             bufsize=0,
         )
+        watcher.tell(f"+ {self._process.pid}")
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
         self._answers = b""
         self._pending = ""
 
@@ -98,11 +95,16 @@ class JqAdapter(TranscriptAdapter):
         process = self._process
         assert process is not None
         assert process.stdin is not None
-        data = memoryview(line.encode("utf-8", "surrogateescape") + b"\n")
-        while data:  # a signal may interrupt a write
-            data = data[process.stdin.write(data) or 0 :]
+        self._send(process.stdin.fileno(), line.encode("utf-8", "surrogateescape") + b"\n")
         answer = decode_json(self._answer(process))
         return None if answer is None else [_shown(value) for value in answer]
+
+    def _send(self, fd: int, line: bytes) -> None:
+        data = memoryview(line)
+        while data:
+            if not select.select([], [fd], [], _TIMEOUT)[1]:
+                raise OSError(f"it reads nothing for {_TIMEOUT:g} s")
+            data = data[os.write(fd, data) :]
 
     def _answer(self, process: subprocess.Popen[bytes]) -> bytes:
         assert process.stdout is not None
@@ -119,9 +121,12 @@ class JqAdapter(TranscriptAdapter):
         process, self._process = self._process, None
         if process is None:
             return
-        process.kill()
-        with suppress(OSError):
-            process.communicate()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        children.finish(process)
+        watcher.tell(f"- {process.pid}")
 
 
 def _shown(value: Any) -> str:

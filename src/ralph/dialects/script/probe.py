@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import signal
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ralph.errors import UsageError
-from ralph.system import files
+from ralph.system import files, short
 from ralph.system.programs import which
 
 if TYPE_CHECKING:
@@ -23,6 +20,7 @@ HERE = Path(__file__).parent
 REQUIRED = ("agent_invoke", "agent_extract_response", "agent_format_display")
 #: A file that only sets variables and defines functions needs milliseconds.
 _TIMEOUT = 10.0
+_MAX_OUTPUT = 64 << 20
 _ASSIGNMENT = re.compile(r"\s*(?:export\s+|readonly\s+|declare\s+(?:-\w+\s+)*)?([A-Za-z_]\w*)=")
 
 
@@ -91,25 +89,7 @@ def probe(place: Place, script: Path | None, names: Iterable[str], environ: Mapp
 
 
 def _run(argv: list[str], cwd: Path, environ: Mapping[str, str], too_long: str) -> tuple[str, str]:
-    """Runs a command in its own process group, and kills everything that is left of it."""
-    process = subprocess.Popen(
-        argv,
-        cwd=cwd,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        out, err = process.communicate(timeout=_TIMEOUT)
-    except subprocess.TimeoutExpired:
-        raise UsageError(too_long) from None
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
-    return out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "replace")
+    done = short.run(argv, timeout=_TIMEOUT, env=environ, cwd=cwd, limit=_MAX_OUTPUT)
+    if done.status is None:
+        raise UsageError(too_long)
+    return done.stdout.decode("utf-8", "surrogateescape"), done.stderr.decode("utf-8", "replace")
