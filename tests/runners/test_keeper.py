@@ -27,7 +27,8 @@ class KeeperClient:
     def __init__(self, cwd: Path) -> None:
         ours, theirs = socket.socketpair()
         self.process = subprocess.Popen(
-            [sys.executable, "-ISB", keeper_module.__file__, str(theirs.fileno()), "0.2"], pass_fds=(theirs.fileno(),)
+            [sys.executable, "-ISB", keeper_module.__file__, str(theirs.fileno()), "0.2", ""],
+            pass_fds=(theirs.fileno(),),
         )
         theirs.close()
         ours.settimeout(20)

@@ -328,9 +328,9 @@ def test_a_second_stop_skips_the_grace_period(runner: Runner) -> None:
 def test_a_late_kill_does_not_end_the_next_command(runner: Runner) -> None:
     """A kill that reaches the keeper after the end of a command must not affect the next one."""
     assert runner.bash("true").status == 0
-    channel = runner.supervisor._channel
-    assert channel is not None
-    channel.send({"op": "kill"})
+    keeper = runner.supervisor._keeper
+    assert keeper is not None
+    keeper.channel.send({"op": "kill"})
     ended = runner.bash("sleep 0.3; echo whole; exit 9")
     assert (ended.status, runner.sink.out) == (9, b"whole\n")
 

@@ -111,8 +111,8 @@ def test_a_keeper_killed_between_two_commands_is_replaced(runner: Runner) -> Non
     assert runner.bash("true").status == 0
     keeper = runner.supervisor._keeper
     assert keeper is not None
-    keeper.kill()
-    keeper.wait()
+    os.kill(keeper.pid, signal.SIGKILL)
+    keeper.process.wait()
     ended = runner.bash("echo again")
     assert (ended.kind, ended.status, runner.sink.out) == (EndKind.EXITED, 0, b"again\n")
 

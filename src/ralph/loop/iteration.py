@@ -229,6 +229,8 @@ class Iterations:
     def _remark(self, started: _Started, ended: Ended, recorder: Recorder, verdict: Verdict) -> None:
         """Notices about leftover processes, the transcript, limits that cannot be enforced; the launcher's advice."""
         note, launch = self._announcer.note, started.launch
+        if ended.keeper and ended.kind is not EndKind.LOST:  # otherwise it is the reason of the end
+            note(f"ralph's keeper process, which runs the agent, {ended.keeper}")
         if ended.strays:
             note(f"the agent left processes behind; ralph ended them: {', '.join(ended.strays)}")
         if ended.left:

@@ -70,6 +70,8 @@ class Ended(msgspec.Struct, frozen=True):
     strays: tuple[str, ...] = ()
     #: names of the processes that survived KILL
     left: tuple[str, ...] = ()
+    #: what happened to the keeper, if someone interfered with it
+    keeper: str = ""
 
 
 class Sink(Protocol):

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from ralph.errors import RunError
 from ralph.runners.command import Command, Deadlines, Ended, EndKind, Sink, describe_status, not_started
+from ralph.runners.heartbeat import Heartbeat
 from ralph.runners.pipes import open_pipe, open_pty
 from ralph.runners.timers import Timers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ralph.runners.channel import Channel
+    from ralph.runners.owned import OwnedKeeper
     from ralph.runners.stop import StopSwitch
 
 _READ_SIZE = 1 << 18
@@ -28,18 +29,23 @@ class Execution:
 
     def __init__(
         self,
-        channel: Channel,
+        keeper: OwnedKeeper,
         command: Command,
         sink: Sink,
         deadlines: Deadlines,
         stop: StopSwitch,
         tick: float,
         *,
-        keeper_lost: Callable[[], None],
+        keeper_lost: Callable[[], tuple[str, ...]],
     ) -> None:
-        """`keeper_lost` is called when the keeper has died: it ends the processes that are left."""
+        """`keeper_lost` is called when the keeper has died or does not answer: it ends everything that is left.
+
+        It returns the names of the processes that cannot be ended.
+        """
         self.keeper_lost = keeper_lost
-        self.channel = channel
+        self.keeper = keeper
+        self.channel = keeper.channel
+        self.heartbeat = Heartbeat()
         self.command = command
         self.sink = sink
         self.deadlines = deadlines
@@ -58,6 +64,8 @@ class Execution:
         self.gone: dict[str, object] | None = None
         self.refused: Ended | None = None
         self.lost = False
+        self.left: tuple[str, ...] = ()
+        self.interference = ""
 
     def run(self) -> Ended:
         try:
@@ -74,6 +82,7 @@ class Execution:
                 if now >= next_tick:
                     self.stop.check()
                     self.sink.tick()
+                    self._check_keeper(now)
                     next_tick = now + self.tick
                 self._decide(now)
             self._drain()
@@ -89,6 +98,7 @@ class Execution:
         except OSError as error:  # too many open files
             raise RunError(f"cannot start '{self.command.argv[0][:200]}': {error.strerror}") from None
         try:
+            self._wake()
             message = {
                 "op": "spawn",
                 "argv": self.command.argv,
@@ -99,7 +109,7 @@ class Execution:
             }
             self.channel.send(message, (*fds, *self._rescue()))
         except OSError:
-            self.lost = True
+            self._lose("was killed or did not answer")
         finally:
             for fd in set(fds):
                 os.close(fd)
@@ -212,7 +222,7 @@ class Execution:
     def _read_keeper(self) -> None:
         received = self.channel.receive()
         if received is None:
-            self.lost = True
+            self._lose("was killed")
             return
         for message in received[0]:
             match message["ev"]:
@@ -221,6 +231,8 @@ class Execution:
                 case "exited":
                     self.status = int(str(message["status"]))
                     self.timers.exited(time.monotonic())
+                case "pong":
+                    self.heartbeat.answered()
                 case "gone":
                     self.gone = message
 
@@ -239,6 +251,7 @@ class Execution:
             return
         if self.stop.urgent and self.ending and not self.urgent_sent:
             self._ask({"op": "kill"})
+            self.heartbeat.ending(now, 0.0)
             self.urgent_sent = True
         if self.ending:
             return
@@ -261,20 +274,43 @@ class Execution:
 
     def _end(self, grace: float) -> None:
         self.ending = True
+        self._wake()
         self._ask({"op": "end", "grace": grace})
+        self.heartbeat.ending(time.monotonic(), grace)
 
     def _ask(self, message: dict[str, object]) -> None:
         try:
             self.channel.send(message)
         except OSError:
-            self.lost = True
+            self._lose("was killed or did not answer")
+
+    # -- the keeper
+
+    def _check_keeper(self, now: float) -> None:
+        """The agent may stop the keeper, or hold it with a debugger: continues it, or gives it up."""
+        if self._done():
+            return
+        if self.heartbeat.ask(now):
+            self._ask({"op": "ping"})
+        elif self.heartbeat.is_silent(now):
+            self._wake()
+        if self.heartbeat.is_lost(now):
+            self._lose("did not answer and was killed")
+
+    def _wake(self) -> None:
+        if self.keeper.wake():
+            self.interference = self.interference or "had been stopped and was continued"
+
+    def _lose(self, how: str) -> None:
+        self.lost = True
+        self.interference = how
 
     # -- the end
 
     def _drain(self) -> None:
         """Reads what is left in the pipes. All writers are gone, so no more output can follow."""
         if self.lost:
-            self.keeper_lost()
+            self.left = self.keeper_lost()
         for fd in list(self.outputs):
             while fd in self.outputs and self._read(fd):
                 pass
@@ -284,9 +320,10 @@ class Execution:
         if self.refused is not None:
             return self.refused
         if self.lost:
-            return Ended(EndKind.LOST, "its keeper process was killed", self.status, seconds)
+            kind, reason = self.cause or (EndKind.LOST, f"its keeper process {self.interference}")
+            return Ended(kind, reason, self.status, seconds, (), self.left, self.interference)
         assert self.gone is not None
         strays = tuple(str(name) for name in self.gone["strays"])  # type: ignore[attr-defined]
         left = tuple(str(name) for name in self.gone["left"])  # type: ignore[attr-defined]
         kind, reason = self.cause or (EndKind.EXITED, describe_status(self.status))
-        return Ended(kind, reason, self.status, seconds, strays if self.cause is None else (), left)
+        return Ended(kind, reason, self.status, seconds, strays if self.cause is None else (), left, self.interference)

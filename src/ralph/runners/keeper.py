@@ -14,12 +14,14 @@ Messages to the keeper. A spawn carries the file descriptors for stdin, stdout, 
     {"op": "spawn", "argv": [...], "env": {...}, "cwd": "...", "pty": false, "rescue": 2}
     {"op": "end", "grace": 5.0}        TERM to every process that is left, KILL after the grace period
     {"op": "kill"}                     cuts the grace period of the current "end" short
+    {"op": "ping"}                     answered at once, unless someone has stopped the keeper
 
 Messages from the keeper:
 
     {"ev": "started", "pid": 1}        {"ev": "refused", "errno": 2, "what": "..."}
     {"ev": "exited", "status": 0}      (a negative status is a signal)
     {"ev": "gone", "strays": ["sleep"], "left": []}
+    {"ev": "pong"}
 """
 
 from __future__ import annotations
@@ -38,7 +40,16 @@ if __name__ == "__main__":
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))  # noqa: PTH100, PTH120
 
 from ralph.runners.channel import Channel
-from ralph.system.tree import LINUX, become_subreaper, descendants, die_with_parent, freeze, signal_all
+from ralph.system import cgroup
+from ralph.system.tree import (
+    LINUX,
+    become_subreaper,
+    descendants,
+    kill_children,
+    refuse_tracing,
+    signal_all,
+    signal_when_parent_ends,
+)
 
 _KILL_WAIT = 5.0
 
@@ -46,8 +57,10 @@ _KILL_WAIT = 5.0
 class Keeper:
     """Runs one command at a time, as requested over the channel."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, group: str) -> None:
+        """`group` is a cgroup for the commands, or empty."""
         self.channel = channel
+        self.group = group
         self.child = 0
         self.no_grace = False
         self.unread: list[tuple[int, int]] = []
@@ -87,6 +100,8 @@ class Keeper:
                 self.spawn(message, fds[:split])
                 for fd in fds[:split]:
                     os.close(fd)
+            case "ping":
+                self._report({"ev": "pong"})
             case "end":
                 self.end(0.0 if urgent else float(str(message["grace"])))
 
@@ -123,6 +138,8 @@ class Keeper:
             return
         if pid == 0:
             try:
+                if self.group:
+                    cgroup.enter(self.group)
                 _become(argv, env, cwd, fds, parent, pty=bool(message.get("pty")))
             except OSError as error:
                 what = os.fsdecode(error.filename or b"")[:500]
@@ -156,21 +173,21 @@ class Keeper:
     def end(self, grace: float) -> None:
         """Ends every process that is left, TERM first. Reports which had to be ended and which survived."""
         self.no_grace = False
-        strays: dict[int, str] = {}
         gone = self._gone()
+        strays = {} if gone else descendants(os.getpid())
         if not gone and grace > 0:
-            strays = descendants(os.getpid())
             signal_all(list(strays), signal.SIGTERM)
             signal_all(list(strays), signal.SIGCONT)  # a stopped process cannot act on TERM
             gone = self._wait_gone(time.monotonic() + grace)
         self.no_grace = False
         deadline = time.monotonic() + _KILL_WAIT
         while not gone and time.monotonic() < deadline:
-            # Repeat: a process that is being killed may still fork.
-            left = freeze(os.getpid(), deadline)
-            signal_all(list(left), signal.SIGKILL)
-            strays.update(left)
-            gone = self._wait_gone(time.monotonic() + 0.05)
+            if self.group:
+                cgroup.kill(self.group)
+            for _ in range(20):  # quickly: a process may fork, exit, and leave its child to us
+                kill_children()
+                gone = self._gone()
+            gone = gone or self._wait_gone(time.monotonic() + 0.01)
         left = {} if gone else descendants(os.getpid())
         self._report({"ev": "gone", "strays": sorted(set(strays.values())), "left": sorted(left.values())})
 
@@ -199,8 +216,10 @@ class Keeper:
             received = self.channel.receive()
             if received is None:  # ralph is gone too; its grace period still applies
                 time.sleep(seconds)
-            elif any(message["op"] == "kill" for message in received[0]):
-                self.no_grace = True
+                return
+            self.no_grace = self.no_grace or any(message["op"] == "kill" for message in received[0])
+            if any(message["op"] == "ping" for message in received[0]):
+                self._report({"ev": "pong"})
 
     def _report(self, message: dict[str, object]) -> None:
         with contextlib.suppress(OSError):  # ralph is gone, so nobody is listening
@@ -220,7 +239,7 @@ def _report_pipe() -> tuple[int, int]:
 def _become(argv: list[bytes], env: dict[bytes, bytes], cwd: str, fds: list[int], parent: int, *, pty: bool) -> None:
     """In the child: sets up the agent's session, working directory, descriptors and signals, then calls exec."""
     os.setsid()
-    die_with_parent()
+    signal_when_parent_ends(signal.SIGKILL)
     if os.getppid() != parent:  # the keeper died before PDEATHSIG was set
         os._exit(127)
     os.chdir(cwd)
@@ -268,12 +287,14 @@ def _exec(argv: list[bytes], env: dict[bytes, bytes]) -> None:
 
 
 def main() -> None:
-    os.setsid()  # neither Ctrl-C nor a closed terminal reaches us
+    # In a session of its own, so neither Ctrl-C nor a closed terminal reaches us.
     become_subreaper()
+    refuse_tracing()
+    signal_when_parent_ends(signal.SIGCONT)  # the agent may have stopped us, and ralph is no longer there to notice
     sock = socket.socket(fileno=int(sys.argv[1]))
     sock.set_inheritable(False)
-    keeper = Keeper(Channel(sock))
-    for lock in sys.argv[3:]:
+    keeper = Keeper(Channel(sock), sys.argv[3])
+    for lock in sys.argv[4:]:
         os.set_inheritable(int(lock), False)  # we hold it until we exit; the agent must not inherit it
     keeper.serve()
     keeper.end(float(sys.argv[2]))

@@ -8,6 +8,8 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
 
+from ralph.system import interrupt
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -33,6 +35,7 @@ class StopSwitch:
     def __init__(self, bell: Path | None = None) -> None:
         self.kind: StopKind | None = None
         self.urgent = False
+        self._requests = 0
         self._on_check: Callable[[], None] = lambda: None
         self._bell = bell
         ours = _open_bell(bell) if bell is not None else None
@@ -42,17 +45,20 @@ class StopSwitch:
         os.set_blocking(self._write, False)
         self._before: dict[signal.Signals, Any] = {}
         self._wakeup_before = -1
+        self._counted = interrupt.counted_by(self._count)
 
     def __enter__(self) -> Self:
         self._wakeup_before = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup ralph run &` must survive a hang-up
                 self._before[number] = signal.signal(number, self._record)
+        self._counted.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._counted.__exit__(kind, error, trace)
         for number, handler in self._before.items():
             signal.signal(number, handler)
         signal.set_wakeup_fd(self._wakeup_before)
@@ -62,7 +68,16 @@ class StopSwitch:
             with suppress(OSError):  # a FIFO without a reader would block anyone who copies the folder
                 self._bell.unlink()
 
+    def _count(self) -> int:
+        """How often a stop was asked for. It is asked for this while a short program keeps the loop waiting."""
+        import select
+
+        if select.select([self.fd], [], [], 0)[0]:
+            self.drain()
+        return self._requests
+
     def _record(self, number: int, _frame: FrameType | None) -> None:
+        self._requests += 1
         if self.kind is not None:
             self.urgent = True
             return
@@ -77,6 +92,8 @@ class StopSwitch:
 
     def ask(self, *, urgent: bool) -> None:
         """Asks for a stop, as a signal does."""
+        if self.kind is None or (urgent and not self.urgent):
+            self._requests += 1
         self.kind = self.kind or StopKind.STOPPED
         self.urgent = self.urgent or urgent
 
