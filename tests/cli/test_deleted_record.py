@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,8 +13,7 @@ from processes import eventually
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from going import Going
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 MARK = "<promise>COMPLETE</promise>"
 RESTORED = "it was restored"
 SECOND = "[ $RALPH_ITERATION = 2 ] &&"
+WAIT = "while [ ! -e ~/go ]; do sleep 0.05; done;"
 #: The stash needs a name for its author.
 GIT = "git -c user.name=a -c user.email=a@b.c"
 
@@ -33,6 +36,8 @@ GIT = "git -c user.name=a -c user.email=a@b.c"
         "rm -rf .ralph/runs/*/iterations .ralph/runs/*/events.jsonl",
         f"{GIT} stash -qa",
         f"{GIT} stash -qa && {GIT} stash pop -q",
+        "rm -rf .ralph .git",
+        "rm -rf .ralph .git && git init -q",
     ],
 )
 def test_a_run_continues_and_its_record_is_complete(start: Start, repo: Path, deletes: str) -> None:
@@ -48,7 +53,38 @@ def test_a_run_continues_and_its_record_is_complete(start: Start, repo: Path, de
     assert (run.root / "run.json").is_file()
     assert (repo / ".ralph" / "latest").resolve() == run.root.resolve()
     assert (repo / ".ralph" / ".gitignore").read_text() == "*\n"
-    assert not (repo / ".git" / "ralph").exists()  # the backup is gone, so the user can delete the record
+    assert list(_backups()) == []  # the backup is gone, so the user can delete the record
+
+
+def _let_it_delete() -> None:
+    home = Path(os.environ["HOME"])
+    (home / "go").touch()
+    assert eventually((home / "deleted").exists)
+
+
+def _backups() -> Iterator[Path]:
+    return Path(os.environ["HOME"], ".local", "state", "ralph").rglob("events.jsonl")
+
+
+@pytest.fixture
+def other_filesystem(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or memory.stat().st_dev == tmp_path_factory.getbasetemp().stat().st_dev:
+        pytest.skip("needs a second file system")
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        monkeypatch.setenv("XDG_STATE_HOME", folder)
+        yield Path(folder)
+
+
+def test_the_backup_is_in_the_git_folder_if_the_home_is_on_another_file_system(
+    start: Start, repo: Path, other_filesystem: Path
+) -> None:
+    run = start(f"ls .git/ralph; git clean -qfdx; echo '{MARK}'", "1")
+    code, output = run.ended()
+    assert (code, output.count(RESTORED), run.outcomes) == (0, 1, ["ok"])
+    assert "runs-" in output
+    assert not (repo / ".git" / "ralph").exists()
+    assert list(other_filesystem.rglob("lock")) == []
 
 
 def test_a_check_can_delete_the_record_too(start: Start, repo: Path) -> None:
@@ -88,6 +124,26 @@ def test_a_second_run_is_still_refused(ralph: Ralph, start: Start, repo: Path) -
     run.close()
 
 
+@pytest.mark.parametrize("deletes", ["git clean -qfdx", "rm -rf .ralph", "rm -rf .ralph .git", "rm -rf .ralph/lock"])
+def test_a_second_run_is_refused_while_the_lock_is_deleted(
+    ralph: Ralph, start: Start, repo: Path, deletes: str
+) -> None:
+    run = start(f"{WAIT} {deletes}; touch ~/deleted; sleep 60", "3")
+    _let_it_delete()
+    second = ralph("run", "-p", "x", "--agent-cmd", "touch second", "1")
+    assert (second.returncode, "a run is already active" in second.stderr) == (64, True)
+    assert not (repo / "second").exists()
+    run.close()
+
+
+def test_runs_that_are_not_exclusive_still_run_side_by_side(ralph: Ralph, start: Start, repo: Path) -> None:
+    run = start(f"{WAIT} rm -rf .ralph; touch ~/deleted; sleep 60", "3", "--exclusive=no")
+    _let_it_delete()
+    assert ralph("run", "-p", "x", "--agent-cmd", f"echo '{MARK}'", "1", "--exclusive=no").returncode == 0
+    assert ralph("run", "-p", "x", "--agent-cmd", f"echo '{MARK}'", "1").returncode == 64
+    run.close()
+
+
 def test_a_run_that_died_after_the_deletion_can_be_resumed(ralph: Ralph, start: Start, repo: Path) -> None:
     deletes = "while [ ! -e .git/go ]; do sleep 0.05; done; git clean -qfdx; sleep 60"
     run = start(f"echo at-$RALPH_ITERATION; {SECOND} {{ {deletes}; }}; exit 0", "3")
@@ -101,7 +157,7 @@ def test_a_run_that_died_after_the_deletion_can_be_resumed(ralph: Ralph, start: 
     assert len(run.metas("run_resume")) == 1
     for number in (1, 2):
         assert (run.root / "iterations" / f"{number:04d}" / "stdout.raw").read_text() == f"at-{number}\n"
-    assert not (repo / ".git" / "ralph").exists()
+    assert list(_backups()) == []
 
 
 def test_two_directories_in_a_repository_have_separate_records(ralph: Ralph, start: Start, repo: Path) -> None:
@@ -115,7 +171,14 @@ def test_two_directories_in_a_repository_have_separate_records(ralph: Ralph, sta
     assert (run.root / "events.jsonl").is_file()
 
 
-def test_without_git_the_run_fails_with_a_reason(ralph: Ralph, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_without_git_the_record_is_restored_too(ralph: Ralph, tmp_path_factory: pytest.TempPathFactory) -> None:
+    bare = tmp_path_factory.mktemp("bare")
+    ended = ralph("run", "-p", "x", "--agent-cmd", f"rm -rf .ralph; echo '{MARK}'", "2", cwd=bare)
+    assert (ended.returncode, RESTORED in ended.stdout) == (0, True)
+
+
+@pytest.mark.usefixtures("other_filesystem")
+def test_without_any_backup_the_run_fails_with_a_reason(ralph: Ralph, tmp_path_factory: pytest.TempPathFactory) -> None:
     bare = tmp_path_factory.mktemp("bare")
     ended = ralph("run", "-p", "x", "--agent-cmd", "rm -rf .ralph", "2", cwd=bare)
     assert (ended.returncode, "the journal cannot be written" in ended.stdout) == (1, True)

@@ -16,6 +16,7 @@ from ralph.journal.appender import RawFile
 from ralph.journal.layout import StatePaths
 from ralph.journal.writer import JournalWriter, new_run_id, prepare_state
 from ralph.masking.masker import Masker
+from ralph.system.folders import user_state_dir
 from ralph.transcripts.events import Meta, Tag, Text
 
 if TYPE_CHECKING:
@@ -256,13 +257,12 @@ def test_a_run_that_could_not_start_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_masked_later_is_masked_in_the_backup_too(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     masker = Masker({"s3cr3t-value-1234": "KEY"})
     with JournalWriter(prepare_state(tmp_path), "1", masker=masker, redact_raw=True) as journal:
         prompt, *raw = journal.begin_iteration(1, b"use s3cr3t-value-1234\n")
         for file in raw:
             file.close()
-        names = list((tmp_path / ".git" / "ralph").rglob("prompt.md"))
+        names = list(user_state_dir().rglob("prompt.md"))
         assert [name.read_bytes() for name in names] == [b"use s3cr3t-value-1234\n"]
         journal.end_iteration(1)
         assert b"s3cr3t" not in prompt.read_bytes()

@@ -68,7 +68,7 @@ def execute(
         screen = GuardedScreen(shown or create(settings.ui, may_skip=True), lambda: stop.kind is not None)
         live = choose(settings.ui) == "rich"
         try:
-            locks = (lock.fileno(), journal.lock.fileno())
+            locks = (*lock.fds, *journal.lock.fds)
             environ = launch.resolved.environ
             with Supervisor(stop, tick=0.2 if live else 1.0, locks=locks, environ=environ) as supervisor:
                 ask = asker(screen, stop) if settings.interactive else None

@@ -12,9 +12,9 @@ import msgspec
 
 from ralph.agents import registry
 from ralph.config.settings import Ui
-from ralph.journal.alive import holders
+from ralph.journal.alive import holders, is_directory_locked
 from ralph.journal.layout import StatePaths
-from ralph.journal.lock import holder_of, is_locked
+from ralph.journal.lock import holder_of
 from ralph.judging.prices import Prices, package_installed
 from ralph.planning.approvals import items_to_approve
 from ralph.system import git as ask_git
@@ -94,7 +94,7 @@ def disk(workdir: Path) -> Check:
 def other_run(workdir: Path) -> Check:
     state = StatePaths(workdir)
     holder = holders(state)
-    if not holder and not is_locked(state.lock):
+    if not holder and not is_directory_locked(state):
         return Check("other run", State.OK, "no run is active here", {"running": False})
     holder = holder or holder_of(state.lock)
     text = f"a run is active here ({holder or 'its process is unknown'}); `ralph tail -f` shows it"

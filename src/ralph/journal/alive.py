@@ -22,7 +22,12 @@ def active_runs(state: StatePaths) -> list[RunPaths]:
 
 def directory_lock(state: StatePaths, *, exclusive: bool) -> RunLock:
     """Keeps a run alone in its directory, or together with other runs that are not exclusive."""
-    return RunLock(state.lock, shared=not exclusive, holders=lambda: holders(state))
+    return RunLock(state.lock, directory=state.workdir, shared=not exclusive, holders=lambda: holders(state))
+
+
+def is_directory_locked(state: StatePaths) -> bool:
+    """Whether an exclusive run is active, even if its files were deleted."""
+    return is_locked(state.lock) or is_locked(state.workdir)
 
 
 def holders(state: StatePaths) -> str:

@@ -1,7 +1,9 @@
-"""A backup of a run in the repository's git folder: a hard link to each of its files, for as long as the run lasts.
+"""A backup of a run outside the working tree: a hard link to each of its files, for as long as the run lasts.
 
-An agent or a check may delete everything that git does not track (`git clean -fdx`) or stash it away
-(`git stash --all`), and the record of the run with it. Neither touches the git folder, and a hard link takes no space.
+An agent or a check may delete everything that git does not track (`git clean -fdx`), stash it away
+(`git stash --all`), or delete the repository and create it again, and the record of the run with it. The backup is in
+the user's state folder; if that is on another file system, it is in the repository's git folder, which the first two do
+not touch. A hard link takes no space.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from typing import TYPE_CHECKING
 
 from ralph.journal.layout import RunPaths
 from ralph.journal.lock import is_locked
+from ralph.system.digest import digest
 from ralph.system.files import repository
+from ralph.system.folders import user_state_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,13 +33,12 @@ def _shared_files(state: StatePaths) -> dict[str, Path]:
 
 
 class Backup:
-    """The backup of one run. It does nothing where there is no git folder, or no hard link can be made."""
+    """The backup of one run. It does nothing where no hard link can be made."""
 
     def __init__(self, paths: RunPaths, state: StatePaths) -> None:
         self._paths = paths
         self._state = state
-        folder = _folder(state.workdir)
-        self._root = None if folder is None else folder / paths.run_id
+        self._root = _usable(paths, state)
 
     def keep(self, *files: Path) -> None:
         """Backs up files of the run's folder that are new or were replaced."""
@@ -76,11 +79,10 @@ class Backup:
 
 def recover(state: StatePaths) -> list[str]:
     """Restores runs whose process died and whose folder was deleted. Returns their ids."""
-    folder = _folder(state.workdir)
     found: list[str] = []
     if state.root.is_symlink() or state.runs.is_symlink():
         return found  # a link to somewhere else is reported later
-    for root in sorted(folder.glob("*")) if folder is not None else []:
+    for root in sorted(root for folder in _folders(state.workdir) for root in folder.glob("*")):
         paths = RunPaths(state.runs / root.name)
         ours = root.is_dir() and not root.is_symlink() and (root / paths.events.name).is_file()
         if not ours or is_locked(root / paths.lock.name):
@@ -104,8 +106,27 @@ def _restore(root: Path, paths: RunPaths, state: StatePaths) -> bool:
     return changed
 
 
-def _folder(workdir: Path) -> Path | None:
-    """Where the backups of a working directory's runs are. A repository may contain several working directories."""
+def _usable(paths: RunPaths, state: StatePaths) -> Path | None:
+    """The first folder for backups that is on the same file system, which is the only way to find that out."""
+    for folder in _folders(state.workdir):
+        root = folder / paths.run_id
+        try:
+            _link(paths.lock, root / paths.lock.name)
+        except OSError:
+            _remove(root)
+        else:
+            return root
+    return None
+
+
+def _folders(workdir: Path) -> list[Path]:
+    """Where the backups of a working directory's runs may be."""
+    place = digest(os.fsencode(os.path.realpath(workdir)))[:32]
+    return [folder for folder in (user_state_dir() / "backups" / place, _in_git(workdir)) if folder is not None]
+
+
+def _in_git(workdir: Path) -> Path | None:
+    """A folder in git's own. A repository may contain several working directories."""
     top = repository(workdir)
     git = _git_folder(top)
     if git is None:
@@ -157,11 +178,18 @@ def _link(file: Path, name: Path) -> bool:
     """Makes `name` a hard link to the file, replacing any other file there. False if it is one already."""
     if _same(file, name):
         return False
-    name.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _make_private(name.parent)
     temporary = name.with_name(f"{name.name}.{secrets.token_hex(4)}")
     os.link(file, temporary, follow_symlinks=False)
     temporary.replace(name)
     return True
+
+
+def _make_private(folder: Path) -> None:
+    """Creates a folder and those above it that are missing, for the user alone (`mkdir` does so for the last one)."""
+    for missing in (*reversed(folder.parents), folder):
+        if not missing.exists():
+            missing.mkdir(mode=0o700, exist_ok=True)
 
 
 def _remove(root: Path) -> None:

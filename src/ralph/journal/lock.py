@@ -1,6 +1,7 @@
 """One run per directory, one process per run. The kernel holds the locks, so a dead process never blocks others.
 
 A process that ends normally empties its lock file. A file that is neither locked nor empty is left by one that died.
+The lock of a directory is held on the directory itself, too: the file may be deleted (`git clean -fdx`).
 """
 
 from __future__ import annotations
@@ -29,11 +30,21 @@ _ENDING = 15.0
 class RunLock:
     """A lock for the time of a `with` block.
 
-    Several processes can hold a `shared` one. `holders` names them for messages, if the lock file does not.
+    Several processes can hold a `shared` one. `holders` names them for messages, if the lock file does not. With
+    `directory`, it is also held on that directory.
     """
 
-    def __init__(self, path: Path, *, shared: bool = False, holders: Callable[[], str] = lambda: "") -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        directory: Path | None = None,
+        shared: bool = False,
+        holders: Callable[[], str] = lambda: "",
+    ) -> None:
         self._path = path
+        self._directory = directory
+        self._directory_fd: int | None = None
         self._how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         self._holders = holders
         self._fd = -1
@@ -43,9 +54,11 @@ class RunLock:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise RunError(f"the journal cannot be written: {self._path}: {error.strerror}") from None
+        if self._directory is not None:
+            self._directory_fd = _open_directory(self._directory)
         if not self._take():
             holder = self._holders() or _content(self._fd)
-            os.close(self._fd)
+            self._close()
             raise UsageError(
                 f"a run is already active in this directory ({holder or 'its process is unknown'}).\n"
                 "  Wait for it or stop it (`ralph stop`); `ralph tail -f` shows what it is doing.\n"
@@ -53,8 +66,14 @@ class RunLock:
             )
         return self
 
-    def fileno(self) -> int:
-        return self._fd
+    @property
+    def fds(self) -> tuple[int, ...]:
+        """The lock is held until all copies of these descriptors are closed."""
+        return (self._fd,) if self._directory_fd is None else (self._fd, self._directory_fd)
+
+    def _close(self) -> None:
+        for fd in self.fds:
+            os.close(fd)
 
     def _take(self) -> bool:
         """Retries for a moment, because `is_locked` in another process also takes the lock for an instant.
@@ -64,13 +83,12 @@ class RunLock:
         attempt = 0
         end = time.monotonic() + _ENDING
         while attempt < 20 or (_all_dead(_content(self._fd) or self._holders()) and time.monotonic() < end):
-            try:
-                fcntl.flock(self._fd, self._how | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(min(0.001 * attempt, 0.1))
-                attempt += 1
-            else:
-                return True
+            if _locked(self._fd, self._how):
+                if self._directory_fd is None or _locked(self._directory_fd, self._how):
+                    return True
+                fcntl.flock(self._fd, fcntl.LOCK_UN)
+            time.sleep(min(0.001 * attempt, 0.1))
+            attempt += 1
         return False
 
     def claim(self, run_id: str) -> None:
@@ -87,7 +105,26 @@ class RunLock:
         if self._how == fcntl.LOCK_EX:  # nobody else holds it, and a normal end leaves no name
             with suppress(OSError):
                 os.ftruncate(self._fd, 0)
-        os.close(self._fd)
+        self._close()
+
+
+def _open_directory(path: Path) -> int | None:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def _locked(fd: int, how: int) -> bool:
+    """Takes a lock. False if another process has it. True where a directory cannot have one: the file has."""
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in (errno.EBADF, errno.ENOLCK, errno.EINVAL, errno.EOPNOTSUPP):  # NFS, for example
+            raise
+    return True
 
 
 def clear_dead(path: Path) -> str | None:
@@ -141,15 +178,12 @@ def _content(fd: int) -> str:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock exclusively."""
+    """Whether a process holds the lock of a file or a directory exclusively."""
     try:
-        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:
         return False
     try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not _locked(fd, fcntl.LOCK_SH)
     finally:
         os.close(fd)
-    return False

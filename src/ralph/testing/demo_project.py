@@ -10,8 +10,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from ralph.errors import RunError, UsageError
+from ralph.journal.alive import is_directory_locked
 from ralph.journal.layout import StatePaths
-from ralph.journal.lock import is_locked
 from ralph.system import short
 from ralph.testing.demo_tasks import ASCII_WORDS, LIBRARY, TASK_LIST
 from ralph.testing.scripted_agent import without_git
@@ -128,7 +128,7 @@ def claim_folder(folder: Path) -> None:
                 f"{folder} is not empty, and `ralph demo` did not create it, so it is left alone.\n"
                 "  Name another folder, or leave out --dir to use a temporary one."
             )
-        if is_locked(StatePaths(folder).lock):
+        if is_directory_locked(StatePaths(folder)):
             raise UsageError(f"a demo is running in {folder}: wait for it, or name another folder")
         for path in inside:
             # The marker is removed last, so that an interrupted removal can be repeated.
