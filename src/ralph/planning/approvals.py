@@ -20,7 +20,7 @@ from ralph.launching.prompt import path_of
 from ralph.system.digest import digest
 from ralph.system.files import leads_out, repository
 from ralph.system.folders import user_config_dir
-from ralph.trust.items import Item, of_files, of_journal, of_path
+from ralph.trust.items import Item, of_files, of_journal, of_path, of_setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,9 +37,15 @@ def items_to_approve(resolved: Resolved, workdir: Path) -> list[Item]:
     found = [*_project_agents(resolved, workdir), *_paths(resolved, workdir)]
     if not all(origin == "default" or _TYPED.fullmatch(origin) for origin in resolved.origins.values()):
         found += _agent(resolved, workdir)
-        for command in resolved.settings.verify if _from_repository(resolved, "verify") else ():
+        checks = resolved.projects_part.get("verify", resolved.settings.verify)
+        for command in checks if _from_repository(resolved, "verify") else ():
             found += _command(resolved, workdir, ("verify",), command)
     return list({item.key: item for item in found}.values())
+
+
+def looser_settings(resolved: Resolved) -> list[Item]:
+    """The project's settings that are looser than the user's own. They are not used unless the user approves them."""
+    return [of_setting(each.name, each.text, each.base, each.origin) for each in resolved.loosened]
 
 
 def of_dialect(found: Found, workdir: Path, environ: dict[str, str]) -> list[Item]:

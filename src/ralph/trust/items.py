@@ -60,6 +60,12 @@ def of_path(name: str, path: Path, target: Path, root: Path, origin: str) -> Ite
     return Item(name, text, hashed, root, "" if origin == "default" else origin, at_start=True, path=True)
 
 
+def of_setting(name: str, text: str, root: Path, origin: str) -> Item:
+    """An item for a setting of the project that is looser than the user's own."""
+    hashed = digest(text.encode("utf-8", "surrogateescape"))
+    return Item(f"looser {name}", text, hashed, root, origin)
+
+
 def of_journal(root: Path, folders: Iterable[Path], repository: Path) -> list[Item]:
     """An item for the journal of the runs in `root`, if one of its folders is a link out of the repository."""
     for folder in folders:
