@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ralph.errors import RunError, UsageError
 from ralph.journal.layout import StatePaths
 from ralph.journal.lock import is_locked
+from ralph.system.programs import which
 from ralph.testing.demo_tasks import ASCII_WORDS, LIBRARY, TASK_LIST
 from ralph.testing.scripted_agent import without_git
 
@@ -114,7 +115,7 @@ def is_demo(folder: Path) -> bool:
 
 
 def need_git() -> None:
-    if shutil.which("git") is None:
+    if which("git") is None:
         raise UsageError("the demo needs git, which is not in PATH: install it and try again")
 
 
@@ -176,7 +177,7 @@ def _remove(path: Path) -> None:
 
 def _git(folder: Path, *arguments: str) -> None:
     done = subprocess.run(
-        ["git", *arguments],
+        [which("git") or "git", *arguments],
         cwd=folder,
         env=without_git(dict(os.environ)),
         stdin=subprocess.DEVNULL,
