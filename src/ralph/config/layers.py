@@ -112,6 +112,10 @@ def resolve(
     if dialect is not None:
         layers.append(_from_layer(dialect, findings))
     project = config_file or (yamlfile.find_upward(workdir) if dialect is None else None)
+    above = yamlfile.above_repository(workdir) if project is None and dialect is None else None
+    if above is not None:
+        text = f"{above} is not used, because it is not in the repository {workdir}; to use it: -c {above}"
+        findings.warnings.append(text)
     user = user_config_dir(environ) / "ralph.yml"
     for path in (project, user if os.path.lexists(user) and user != project else None):
         if path is not None:

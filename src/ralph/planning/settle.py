@@ -15,7 +15,7 @@ from ralph.dialects.detect import RUN_TO_BE_READ, Dialect, choose
 from ralph.dialects.modules import module
 from ralph.errors import UsageError
 from ralph.launching.environment import withholding, without
-from ralph.planning.approvals import looser_settings, of_dialect
+from ralph.planning.approvals import looser_settings, of_config, of_dialect
 from ralph.trust.approval import VARIABLE, Trust, required
 
 if TYPE_CHECKING:
@@ -109,6 +109,8 @@ def _dialect(
     """
     wanted = str(flags.get("dialect") or environ.get("RALPH_DIALECT") or "auto")
     found, notes = choose(workdir, "none" if config is not None and wanted == "auto" else wanted)
+    if config is None or found is not None:
+        trust = permit(trust, of_config(workdir, found))
     if found is None or found.dialect is Dialect.ORCHESTRATOR:
         return None, "", notes, trust
     typed = flags.get("agent_script") or environ.get("RALPH_AGENT_SCRIPT")
