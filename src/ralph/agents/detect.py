@@ -11,6 +11,7 @@ import msgspec
 from ralph.agents import registry
 from ralph.agents.spec import PYTHON
 from ralph.errors import UsageError
+from ralph.system.programs import search_path, which
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -33,9 +34,7 @@ class Installed(msgspec.Struct, frozen=True):
 
 def locate(spec: AgentSpec, path: str | None = None) -> str | None:
     """Return the agent's program if it is in PATH. For an agent that is part of ralph, return ralph's Python."""
-    import shutil
-
-    programs = (registry.python() if name == PYTHON else shutil.which(name, path=path) for name in spec.commands)
+    programs = (registry.python() if name == PYTHON else which(name, path) for name in spec.commands)
     return next(filter(None, programs), None)
 
 
@@ -60,6 +59,8 @@ _outputs: dict[tuple[str, tuple[str, ...], int], tuple[int | None, str]] = {}
 def _output(program: str, args: tuple[str, ...], environ: Mapping[str, str] | None) -> tuple[int | None, str]:
     command = (program, args, _modified(program))
     if command not in _outputs:
+        path = (os.environ if environ is None else environ).get("PATH")  # `env node` must not run ./node
+        environ = {**(os.environ if environ is None else environ), "PATH": search_path(path)}
         _outputs[command] = _run(program, args, environ)
     return _outputs[command]
 

@@ -73,7 +73,7 @@ def _launch(asked: Asked) -> Launch:
     from ralph.as_claude.once import with_sandbox
     from ralph.config.layers import resolve
     from ralph.config.settings import HOSTED
-    from ralph.planning.approvals import items_to_approve
+    from ralph.planning.approvals import items_to_approve, of_config
     from ralph.planning.prepare import prepare_launch
     from ralph.planning.settle import working_directory
     from ralph.trust.approval import from_environment, required
@@ -81,6 +81,7 @@ def _launch(asked: Asked) -> Launch:
     workdir = working_directory(None)
     given: dict[str, Any] = {"agent": asked.agent} if asked.agent else {}
     # Only the agent and its deadlines matter here. The settings of another convention could lead back to this command.
+    required(from_environment(os.environ), of_config(workdir))
     resolved = resolve(workdir, given, environ=os.environ)
     cleared: dict[str, Any] = dict.fromkeys(HOSTED) | {
         "plan": None,

@@ -11,7 +11,7 @@ from ralph.cli.echo import echo
 from ralph.config.yamlfile import NAMES
 from ralph.dialects.detect import find
 from ralph.errors import RunError, UsageError
-from ralph.planning.approvals import items_to_approve, of_dialect
+from ralph.planning.approvals import items_to_approve, of_config, of_dialect
 from ralph.planning.settle import working_directory
 from ralph.trust import store
 from ralph.trust.approval import from_environment, required
@@ -113,6 +113,7 @@ def _from_existing(workdir: Path) -> None:
     _, notes = choose(workdir, found.dialect)
     environ = dict(os.environ)
     trust = from_environment(environ)
+    trust = required(trust, of_config(workdir, found))
     if found.dialect in RUN_TO_BE_READ:
         trust = required(trust, of_dialect(found, workdir, environ))
     layer = module(found.dialect).layer(found, workdir, environ)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ralph.cli.echo import echo
-from ralph.planning.approvals import items_to_approve
+from ralph.planning.approvals import items_to_approve, looser_settings
 from ralph.planning.settle import settle, working_directory
 from ralph.trust import describe, store
-from ralph.trust.approval import Trust, TrustError
+from ralph.trust.approval import Trust, TrustError, required
 
 if TYPE_CHECKING:
     from ralph.trust.items import Item
@@ -58,15 +58,16 @@ def _wanted(flags: dict[str, Any], config_file: str | None) -> list[Item]:
     """Everything that needs approval, found without running any of it."""
     found: list[Item] = []
 
-    def stop(_: Trust, wanted: list[Item]) -> Trust:
+    def permit(trust: Trust, wanted: list[Item]) -> Trust:
         found.extend(wanted)
-        raise TrustError("")
+        return required(trust, wanted)
 
     try:
-        settled = settle(flags, config_file, Trust(), stop)
+        settled = settle(flags, config_file, Trust(), permit)
     except TrustError:
         return found
-    return items_to_approve(settled.resolved, settled.workdir)
+    found += items_to_approve(settled.resolved, settled.workdir)
+    return list({item.key: item for item in [*found, *looser_settings(settled.resolved)]}.values())
 
 
 def _list() -> int:

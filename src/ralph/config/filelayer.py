@@ -33,6 +33,8 @@ class FileLayer(msgspec.Struct):
     hints: frozenset[str] = frozenset()
     #: keys that other tools support and ralph does not act on
     idle: list[str] = []
+    #: values of the user's own file of this convention, with their origins, also where `values` has the project's
+    users: dict[str, tuple[Any, str]] = {}
 
     def set(self, name: str, value: Any, origin: str) -> None:
         self.values[name], self.origins[name] = value, origin

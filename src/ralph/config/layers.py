@@ -6,11 +6,12 @@ All mistakes in all layers are reported at once.
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ralph.config import agentlist, yamlfile
+from ralph.config import agentlist, guards, yamlfile
 from ralph.config.convert import convert, short, split
 from ralph.config.filelayer import FileLayer, read_layer
 from ralph.config.settings import BY_NAME, HOSTED, OPTIONS, Option, Settings, default
@@ -41,6 +42,10 @@ class Resolved(msgspec.Struct, frozen=True):
     environ: dict[str, str] = {}
     #: the withheld variables, whose values must still be masked
     withheld: dict[str, str] = {}
+    #: the project's values that are looser than the user's; used only if the user approved them
+    loosened: tuple[guards.Loosened, ...] = ()
+    #: the project's part of each list that also has entries of the user
+    projects_part: dict[str, tuple[str, ...]] = {}
 
     def is_default(self, name: str) -> bool:
         return self.origins[name] == "default"
@@ -55,6 +60,17 @@ class _Layer(msgspec.Struct):
     origins: dict[str, str]
     base: Path | None = None
     hints: frozenset[str] = frozenset()
+    #: it is a file of the user
+    own: bool = False
+    #: values of the user's own file of the same convention, with their origins
+    users: dict[str, tuple[Any, str]] = {}
+
+    def is_projects(self, name: str) -> bool:
+        """Whether the project set it, and not the user: in a file of their own, by a flag or in the environment."""
+        if name not in self.values or self.base is None or self.own:
+            return False
+        origin = self.origins[name]
+        return not (re.fullmatch(r"[A-Z][A-Z0-9_]*", origin) or origin == self.users.get(name, (None, ""))[1])
 
 
 class _Findings(msgspec.Struct):
@@ -79,10 +95,12 @@ def resolve(
     *,
     environ: Mapping[str, str],
     dialect: FileLayer | None = None,
+    may_loosen: frozenset[str] = frozenset(),
 ) -> Resolved:
     """All settings for a run in `workdir`. Raises one UsageError that lists everything that is wrong.
 
-    `dialect` has the settings from another convention's files, which take the place of ralph.yml.
+    `dialect` has the settings from another convention's files, which take the place of ralph.yml. Guards are the
+    stricter of the project's and the user's, except those that the user lets the project loosen.
     """
     findings = _Findings([], [])
     files: list[Path] = []
@@ -94,6 +112,10 @@ def resolve(
     if dialect is not None:
         layers.append(_from_layer(dialect, findings))
     project = config_file or (yamlfile.find_upward(workdir) if dialect is None else None)
+    above = yamlfile.above_repository(workdir) if project is None and dialect is None else None
+    if above is not None:
+        text = f"{above} is not used, because it is not in the repository {workdir}; to use it: -c {above}"
+        findings.warnings.append(text)
     user = user_config_dir(environ) / "ralph.yml"
     for path in (project, user if os.path.lexists(user) and user != project else None):
         if path is not None:
@@ -102,10 +124,23 @@ def resolve(
                 layers.append(layer)
                 files.append(path)
     findings.raise_if_wrong()
-    return _merge(layers, files, findings, environ)
+    return _merge(layers, files, findings, environ, may_loosen)
 
 
-def _merge(layers: list[_Layer], files: list[Path], findings: _Findings, environ: dict[str, str]) -> Resolved:
+def users_own(environ: Mapping[str, str]) -> dict[str, Any]:
+    """The settings in the user's own file. Mistakes in it are left to `resolve`."""
+    path = user_config_dir(environ) / "ralph.yml"
+    layer = _from_file(path, "", _Findings([], []), typed=False, own=True) if os.path.lexists(path) else None
+    return layer.values if layer else {}
+
+
+def _merge(
+    layers: list[_Layer],
+    files: list[Path],
+    findings: _Findings,
+    environ: dict[str, str],
+    may_loosen: frozenset[str],
+) -> Resolved:
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     bases: dict[str, Path] = {}
@@ -125,6 +160,7 @@ def _merge(layers: list[_Layer], files: list[Path], findings: _Findings, environ
                 bases[name] = layer.base
             if name in layer.hints:
                 hints.add(name)
+    combined = _combine_guards(layers, values, origins, bases, findings, may_loosen)
     _one_kind(layers, values, origins, findings)
     if all(values[name] is None for name in HOSTED):
         _one_agent(layers, values, origins, findings)
@@ -135,7 +171,72 @@ def _merge(layers: list[_Layer], files: list[Path], findings: _Findings, environ
     _one_prompt(layers, values, origins, findings)
     _unused(values, origins, findings)
     findings.raise_if_wrong()
-    return Resolved(Settings(**values), origins, bases, files, findings.warnings, frozenset(hints), environ=environ)
+    return Resolved(
+        Settings(**values),
+        origins,
+        bases,
+        files,
+        findings.warnings,
+        frozenset(hints),
+        environ=environ,
+        loosened=combined.loosened,
+        projects_part=combined.projects_part,
+    )
+
+
+class _Combined(msgspec.Struct, frozen=True):
+    loosened: tuple[guards.Loosened, ...]
+    projects_part: dict[str, tuple[str, ...]]
+
+
+def _combine_guards(
+    layers: list[_Layer],
+    values: dict[str, Any],
+    origins: dict[str, str],
+    bases: dict[str, Path],
+    findings: _Findings,
+    may_loosen: frozenset[str],
+) -> _Combined:
+    """Replaces each guard that the project decides by the stricter of its value and the user's."""
+    loosened: list[guards.Loosened] = []
+    projects_part: dict[str, tuple[str, ...]] = {}
+    for name, guard in guards.GUARDS.items():
+        layer = next((layer for layer in layers if name in layer.values), None)
+        if layer is None or layer.base is None or not layer.is_projects(name):
+            continue
+        project = layer.values[name]
+        user, origin, base = _users(name, layers, project)
+        if user is None:
+            continue
+        try:
+            combined = guards.stricter(name, project, user)
+        except ValueError as error:
+            findings.problems.append(f"{layer.origins[name]}: {name}: {error}")
+            continue
+        if combined == project or (name in may_loosen and guard is not guards.Guard.ALL):
+            continue
+        values[name] = combined
+        if combined == user:
+            origins[name], bases[name] = origin, base or layer.base
+        else:
+            origins[name] = f"{origin}, {layer.origins[name]}"
+        if guard is guards.Guard.ALL:
+            projects_part[name] = project
+            continue
+        value, instead = (guards.shown(name, each) for each in (project, combined))
+        loosened.append(guards.Loosened(name, value, layer.origins[name], layer.base, instead, origin))
+        findings.warnings.append(loosened[-1].warning)
+    return _Combined(tuple(loosened), projects_part)
+
+
+def _users(name: str, layers: list[_Layer], project: Any) -> tuple[Any, str, Path | None]:
+    """The user's own value of a guard, or the default that protects the user (None: nothing), its origin and base."""
+    for layer in layers:
+        if name in layer.users:
+            return *layer.users[name], None
+        if layer.own and name in layer.values:
+            return layer.values[name], layer.origins[name], layer.base
+    return guards.users_part(name, project), "default", None
 
 
 def _one_kind(layers: list[_Layer], values: dict[str, Any], origins: dict[str, str], findings: _Findings) -> None:
@@ -244,13 +345,13 @@ def _from_file(path: Path, shown: str, findings: _Findings, *, typed: bool, own:
     except UsageError as error:
         findings.problems.append(str(error))
         return None
-    return _from_layer(layer, findings)
+    return _from_layer(layer, findings, own=own)
 
 
-def _from_layer(layer: FileLayer, findings: _Findings) -> _Layer:
+def _from_layer(layer: FileLayer, findings: _Findings, *, own: bool = False) -> _Layer:
     findings.problems += [text for _, text in layer.problems]
     findings.warnings += [text for _, text in layer.remarks]
-    return _Layer(layer.values, layer.origins, layer.base, layer.hints)
+    return _Layer(layer.values, layer.origins, layer.base, layer.hints, own, layer.users)
 
 
 def _shown(path: Path, workdir: Path) -> str:

@@ -11,6 +11,7 @@ from ralph.errors import UsageError
 from ralph.system import files
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from ruamel.yaml.error import MarkedYAMLError
@@ -33,12 +34,23 @@ class YamlFile(msgspec.Struct, frozen=True):
 
 
 def find_upward(start: Path) -> Path | None:
-    """The nearest ralph.yml in this directory or above. It may be no regular file: `load` checks that."""
+    """The nearest ralph.yml in this directory or above, up to the top of the repository.
+
+    It may be no regular file, and somebody else's: `load` and the caller check that.
+    """
+    top = files.repository_top(start)
+    return next((path for path in _upward(start) if top is None or path.parent.is_relative_to(top)), None)
+
+
+def above_repository(start: Path) -> Path | None:
+    """The nearest ralph.yml above the repository, which is not part of it."""
+    top = files.repository_top(start)
+    return None if top is None else next(_upward(top.parent), None)
+
+
+def _upward(start: Path) -> Iterator[Path]:
     for folder in (start, *start.parents):
-        for name in NAMES:
-            if os.path.lexists(folder / name):
-                return folder / name
-    return None
+        yield from (folder / name for name in NAMES if os.path.lexists(folder / name))
 
 
 def load(path: Path, shown: str, *, named: bool = False) -> YamlFile:

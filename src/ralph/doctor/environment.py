@@ -102,7 +102,8 @@ def other_run(workdir: Path) -> Check:
 
 
 def git(workdir: Path) -> Check:
-    version = _output("git", "--version").removeprefix("git version ")
+    program = which("git")
+    version = _output(program, "--version").removeprefix("git version ") if program else ""
     place = ask_git.top(workdir)
     top = (ask_git.ask(place, "rev-parse", "--show-toplevel", timeout=10) or "").strip() if version and place else ""
     facts = {"version": version or None, "repository": top or None}

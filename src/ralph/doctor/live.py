@@ -13,6 +13,7 @@ from ralph.launching.prompt import PromptSource
 from ralph.planning.approvals import items_to_approve
 from ralph.planning.prepare import prepare_launch
 from ralph.system import short
+from ralph.system.programs import which
 from ralph.transcripts.events import Meta, Tag, Text
 from ralph.transcripts.meta import Kind
 from ralph.trust.approval import required
@@ -118,8 +119,11 @@ def _for_one_answer(resolved: Resolved, agent: str | None, deadline: float) -> R
 
 def _make_repository(folder: Path) -> None:
     """Some agents refuse to work outside a git repository. Without git, we ask anyway."""
+    git = which("git")
+    if git is None:
+        return
     try:
-        short.run(["git", "init", "-q", str(folder)], timeout=30)
+        short.run([git, "init", "-q", str(folder)], timeout=30)
     except OSError:
         pass
 

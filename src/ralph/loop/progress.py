@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph.config.guards import AND
 from ralph.system import git
 
 if TYPE_CHECKING:
@@ -93,8 +94,8 @@ def compare(before: Snapshot, after: Snapshot) -> Changes:
 
 def outside(files: Iterable[str], allowed: Iterable[str]) -> list[str]:
     """The files that no allowed path covers: a file, a folder (`src` or `src/`), or a pattern (`docs/**`, `*.md`)."""
-    patterns = [p.removeprefix("./") for p in allowed]
-    return [f for f in files if not any(_covers(p, f) for p in patterns)]
+    patterns = [[part.removeprefix("./") for part in entry.split(AND)] for entry in allowed]
+    return [f for f in files if not any(all(_covers(part, f) for part in parts) for parts in patterns)]
 
 
 def _covers(pattern: str, name: str) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 import time
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ralph.runners.process import Command, Deadlines, EndKind
+from ralph.system.programs import which
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +71,7 @@ def run_check(
 ) -> Check:
     """`until` is when the run itself must end, by the monotonic clock."""
     tail = _Tail(on_tick, until)
-    shell = shutil.which("bash") or "sh"
+    shell = which("bash") or "sh"
     ended = supervisor.run(Command([shell, "-c", command], env, workdir), tail, Deadlines(wall=timeout, grace=2.0))
     return Check(
         command=command,

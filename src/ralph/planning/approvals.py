@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ralph.agents import registry
+from ralph.config import yamlfile
 from ralph.dialects.detect import Dialect, Found, find, follows_plan, user_file
 from ralph.dialects.modules import module
 from ralph.errors import UsageError
@@ -20,7 +21,7 @@ from ralph.launching.prompt import path_of
 from ralph.system.digest import digest
 from ralph.system.files import leads_out, repository
 from ralph.system.folders import user_config_dir
-from ralph.trust.items import Item, of_files, of_journal, of_path
+from ralph.trust.items import Item, of_files, of_journal, of_others_files, of_path, of_setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,9 +38,24 @@ def items_to_approve(resolved: Resolved, workdir: Path) -> list[Item]:
     found = [*_project_agents(resolved, workdir), *_paths(resolved, workdir)]
     if not all(origin == "default" or _TYPED.fullmatch(origin) for origin in resolved.origins.values()):
         found += _agent(resolved, workdir)
-        for command in resolved.settings.verify if _from_repository(resolved, "verify") else ():
+        checks = resolved.projects_part.get("verify", resolved.settings.verify)
+        for command in checks if _from_repository(resolved, "verify") else ():
             found += _command(resolved, workdir, ("verify",), command)
     return list({item.key: item for item in found}.values())
+
+
+def looser_settings(resolved: Resolved) -> list[Item]:
+    """The project's settings that are looser than the user's own. They are not used unless the user approves them."""
+    return [of_setting(each.name, each.text, each.base, each.origin) for each in resolved.loosened]
+
+
+def of_config(workdir: Path, found: Found | None = None) -> list[Item]:
+    """The configuration files that belong to another user: those of a convention, or a ralph.yml. None is read."""
+    own = yamlfile.find_upward(workdir) if found is None else found.path
+    paths = [own] if own is not None else []
+    if found is not None and found.dialect is Dialect.DRIVER:
+        paths += [workdir / ".ralphrc", workdir / ".ralph" / ".ralphrc"]
+    return of_others_files(paths, workdir, repository(workdir))
 
 
 def of_dialect(found: Found, workdir: Path, environ: dict[str, str]) -> list[Item]:
@@ -169,6 +185,8 @@ def _paths(resolved: Resolved, workdir: Path) -> list[Item]:
             continue
         base = resolved.bases.get(name, workdir)
         roots = (repository(base),) if name == "cwd" else (repository(workdir), repository(base))
+        origin = "" if resolved.origins[name] == "default" else resolved.origins[name]
+        found += of_others_files([path], workdir, repository(workdir), origin)
         target = leads_out(path, *roots)
         if target is not None:
             found.append(of_path(name, path, target, base if name == "cwd" else workdir, resolved.origins[name]))

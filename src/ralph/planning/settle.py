@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.config.convert import split
-from ralph.config.layers import Resolved, resolve
+from ralph.config.layers import Resolved, resolve, users_own
 from ralph.config.settings import BY_NAME
 from ralph.dialects.detect import RUN_TO_BE_READ, Dialect, choose
 from ralph.dialects.modules import module
 from ralph.errors import UsageError
 from ralph.launching.environment import withholding, without
-from ralph.planning.approvals import of_dialect
+from ralph.planning.approvals import looser_settings, of_config, of_dialect
 from ralph.trust.approval import VARIABLE, Trust, required
 
 if TYPE_CHECKING:
@@ -53,12 +53,27 @@ def settle(
     denied = split(BY_NAME["env_deny"], flags.get("env_deny") or original.get("RALPH_ENV_DENY", ""))
     visible = without(original, denied)
     layer, follows, notes, trust = _dialect(workdir, flags, config, visible, trust, permit)
-    resolved = withholding(resolve(workdir, flags, config, environ=visible, dialect=layer), original, VARIABLE)
+    resolved = resolve(workdir, flags, config, environ=visible, dialect=layer)
+    trust, may_loosen = _may_loosen(resolved, trust)
+    if may_loosen:
+        loosened = resolved.loosened
+        resolved = resolve(workdir, flags, config, environ=visible, dialect=layer, may_loosen=may_loosen)
+        resolved = msgspec.structs.replace(resolved, loosened=loosened)
+    resolved = withholding(resolved, original, VARIABLE)
     resolved = msgspec.structs.replace(resolved, follows=follows, warnings=[*notes, *resolved.warnings])
     base = resolved.bases.get("cwd")
     if base is not None:  # a file sets it
         workdir = working_directory(str(base / Path(resolved.settings.cwd or ".").expanduser()))
     return Settled(resolved, workdir, trust)
+
+
+def _may_loosen(resolved: Resolved, trust: Trust) -> tuple[Trust, frozenset[str]]:
+    """The guards that the user lets the project loosen. Without an approval they stay as they are; nobody is asked."""
+    wanted = looser_settings(resolved)
+    trust = trust.recalling(wanted)
+    missing = trust.missing(wanted)
+    approved = (each for each, item in zip(resolved.loosened, wanted, strict=True) if item not in missing)
+    return trust, frozenset(each.name for each in approved)
 
 
 def start(flags: dict[str, Any], environ: Mapping[str, str]) -> Path:
@@ -94,10 +109,14 @@ def _dialect(
     """
     wanted = str(flags.get("dialect") or environ.get("RALPH_DIALECT") or "auto")
     found, notes = choose(workdir, "none" if config is not None and wanted == "auto" else wanted)
+    if config is None or found is not None:
+        trust = permit(trust, of_config(workdir, found))
     if found is None or found.dialect is Dialect.ORCHESTRATOR:
         return None, "", notes, trust
     typed = flags.get("agent_script") or environ.get("RALPH_AGENT_SCRIPT")
-    if found.dialect in RUN_TO_BE_READ and not typed:
-        trust = permit(trust, of_dialect(found, workdir, environ))
+    if found.dialect in RUN_TO_BE_READ:
+        environ = without(environ, users_own(environ).get("env_deny", ()))
+        if not typed:
+            trust = permit(trust, of_dialect(found, workdir, environ))
     layer = module(found.dialect).layer(found, workdir, environ)
     return layer, f"{found.dialect} convention: {found.why}", notes, trust

@@ -268,13 +268,15 @@ def _become(argv: list[bytes], env: dict[bytes, bytes], cwd: str, fds: list[int]
 
 
 def _exec(argv: list[bytes], env: dict[bytes, bytes]) -> None:
-    """Like execvpe, but searches the child's own PATH and names what was not found."""
+    """Like execvpe, but searches the absolute folders of the child's own PATH, and names what was not found."""
     name = argv[0]
     if b"/" in name:
         os.execve(name, argv, env)
     denied = False
     for folder in env.get(b"PATH", os.fsencode(os.defpath)).split(b":"):
-        program = os.path.join(folder or b".", name)  # noqa: PTH118 - bytes
+        if not folder.startswith(b"/"):
+            continue  # the agent's program must not come from the work tree
+        program = os.path.join(folder, name)  # noqa: PTH118 - bytes
         try:
             os.execve(program, argv, env)
         except (FileNotFoundError, NotADirectoryError):

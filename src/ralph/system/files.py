@@ -54,12 +54,23 @@ def read_text(path: Path, errors: str = "replace", limit: int = MAX_CONFIG) -> s
 
 def repository(workdir: Path) -> Path:
     """The git repository that a directory belongs to, or the directory itself."""
+    return repository_top(workdir) or workdir
+
+
+def repository_top(workdir: Path) -> Path | None:
+    """The top folder of the git repository that a directory belongs to."""
     home = os.path.realpath(os.path.expanduser("~"))  # noqa: PTH111 - must not fail for a user without a home
     for folder in (workdir, *workdir.parents):
-        if (folder / ".git").exists():
+        if _is_repository(folder):
             # A home directory may be in git, but the projects below it do not belong together.
-            return workdir if os.path.realpath(folder) == home else folder
-    return workdir
+            return None if os.path.realpath(folder) == home else folder
+    return None
+
+
+def _is_repository(folder: Path) -> bool:
+    """Whether it has a `.git` that its owner, you or root put there: anybody can create one in /tmp."""
+    git = folder / ".git"
+    return git.exists() and git.lstat().st_uid in (folder.stat().st_uid, os.geteuid(), 0)
 
 
 def leads_out(path: Path, *roots: Path) -> Path | None:

@@ -7,6 +7,8 @@ import subprocess
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ralph.system.programs import search_path, which
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -65,6 +67,7 @@ def _run(
     place: str, settings: tuple[str, ...], arguments: tuple[str, ...], timeout: float
 ) -> subprocess.CompletedProcess[bytes] | None:
     kept = {k: v for k, v in os.environ.items() if k in _VARIABLES or k.startswith("GIT_CONFIG_")}
+    kept["PATH"] = search_path()
     # Missing objects are not fetched: the repository chooses the address, and the program that fetches.
     environment = kept | {
         "GIT_OPTIONAL_LOCKS": "0",
@@ -75,7 +78,10 @@ def _run(
     }
     flags = [part for setting in settings for part in ("-c", setting)]
     # --work-tree, because core.worktree of the repository may point anywhere.
-    command = ["git", "-C", place, f"--work-tree={place}", *flags, *arguments]
+    program = which("git")
+    if program is None:
+        return None
+    command = [program, "-C", place, f"--work-tree={place}", *flags, *arguments]
     try:
         return subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, env=environment, timeout=timeout, check=False

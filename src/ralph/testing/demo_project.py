@@ -13,6 +13,7 @@ from ralph.errors import RunError, UsageError
 from ralph.journal.alive import is_directory_locked
 from ralph.journal.layout import StatePaths
 from ralph.system import short
+from ralph.system.programs import which
 from ralph.testing.demo_tasks import ASCII_WORDS, LIBRARY, TASK_LIST
 from ralph.testing.scripted_agent import without_git
 
@@ -114,7 +115,7 @@ def is_demo(folder: Path) -> bool:
 
 
 def need_git() -> None:
-    if shutil.which("git") is None:
+    if which("git") is None:
         raise UsageError("the demo needs git, which is not in PATH: install it and try again")
 
 
@@ -175,7 +176,8 @@ def _remove(path: Path) -> None:
 
 
 def _git(folder: Path, *arguments: str) -> None:
-    done = short.run(["git", *arguments], timeout=60, env=without_git(dict(os.environ)), cwd=folder)
+    command = [which("git") or "git", *arguments]
+    done = short.run(command, timeout=60, env=without_git(dict(os.environ)), cwd=folder)
     if done.status != 0:
         why = done.reason or done.stderr.decode("utf-8", "replace").strip()
         raise RunError(f"`git {' '.join(arguments)}` failed in {folder}: {why}")

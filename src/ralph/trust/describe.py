@@ -35,10 +35,12 @@ def refusal(missing: list[Item]) -> str:
 def what_for(missing: list[Item]) -> str:
     """What the repository would do."""
     parts = []
-    if not all(item.path for item in missing):
+    if not all(item.path or item.owner for item in missing):
         parts.append("run its own code")
     if any(item.path for item in missing):
         parts.append("use files outside of it")
+    if any(item.owner for item in missing):
+        parts.append("use another user's files")
     return " and ".join(parts)
 
 

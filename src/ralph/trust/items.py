@@ -10,6 +10,7 @@ import msgspec
 from ralph.errors import UsageError
 from ralph.system.digest import digest
 from ralph.system.files import leads_out, read
+from ralph.system.owners import other_owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,6 +38,8 @@ class Item(msgspec.Struct, frozen=True):
     at_start: bool = False
     #: it is not code, but a path to something outside the repository
     path: bool = False
+    #: the other user whose file it is
+    owner: str = ""
 
     @property
     def key(self) -> tuple[Path, str, str]:
@@ -58,6 +61,24 @@ def of_path(name: str, path: Path, target: Path, root: Path, origin: str) -> Ite
     text = f"{shown} leads out of the repository, to {target}" if shown != str(target) else f"{shown}, outside of it"
     hashed = digest(text.encode("utf-8", "surrogateescape"))
     return Item(name, text, hashed, root, "" if origin == "default" else origin, at_start=True, path=True)
+
+
+def of_others_files(paths: Iterable[Path], root: Path, top: Path, origin: str = "") -> list[Item]:
+    """Items for those of the files that belong to another user. `top` is the repository."""
+    found = []
+    for path in dict.fromkeys(paths):
+        owner = other_owner(path, top)
+        if owner is not None:
+            text = f"{_shown(path, root)}, which belongs to {owner}"
+            hashed = digest(f"{text} {file_digest(path)}".encode("utf-8", "surrogateescape"))
+            found.append(Item("file", text, hashed, root, origin, at_start=True, owner=owner))
+    return found
+
+
+def of_setting(name: str, text: str, root: Path, origin: str) -> Item:
+    """An item for a setting of the project that is looser than the user's own."""
+    hashed = digest(text.encode("utf-8", "surrogateescape"))
+    return Item(f"looser {name}", text, hashed, root, origin)
 
 
 def of_journal(root: Path, folders: Iterable[Path], repository: Path) -> list[Item]:

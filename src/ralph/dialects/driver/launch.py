@@ -97,7 +97,8 @@ def _with_status_signals(resolved: Resolved) -> Resolved:
 
 
 def _program(description: Description, workdir: Path, path: Path) -> str:
-    program = which(description.binary) or which(str(workdir / description.binary))
+    binary = description.binary
+    program = which(str(workdir / binary) if "/" in binary else binary)
     if program is None:
         raise UsageError(
             f"the driver {_shown(path, workdir)} runs '{description.binary}' ({description.title}), which was not found"

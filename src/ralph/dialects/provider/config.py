@@ -91,6 +91,8 @@ def layer(found: Found, workdir: Path, environ: Mapping[str, str]) -> FileLayer:
     for path, name in ((own, str(own)), (found.path, shown)):
         if path.is_file():
             file = read_ini(path, name)
+            if path == own:
+                result.users = _users_values(file.entries)
             entries |= {k: e for k, e in file.entries.items() if e.value or k == "claude_args"}
             result.problems += file.problems
     for name, value in _DEFAULTS.items():
@@ -102,6 +104,15 @@ def layer(found: Found, workdir: Path, environ: Mapping[str, str]) -> FileLayer:
     _add_plan(result, entries.get("plans_dir"), workdir)
     _remark_on_other_keys(result, entries)
     return result
+
+
+def _users_values(entries: dict[str, Entry]) -> dict[str, tuple[Any, str]]:
+    """The settings in the user's own file, which a project may make stricter only. Mistakes are reported elsewhere."""
+    own = FileLayer("", Path())
+    for key, entry in entries.items():
+        if key in _KEYS and entry.value:
+            _add_setting(own, key, entry)
+    return {name: (value, own.origins[name]) for name, value in own.values.items()}
 
 
 def _add_setting(result: FileLayer, key: str, entry: Entry) -> None:
