@@ -71,8 +71,8 @@ class Facts(msgspec.Struct, frozen=True):
     failures_in_a_row: int
     usage: Usage
     elapsed: float
-    #: how many checks there are
-    checks: int = 0
+    #: what ralph saw when it accepted a claim to be done (checks, changes), in words
+    seen: str = ""
     #: how many iterations so far do not count, because of a provider limit or a pause
     uncounted: int = 0
     #: seconds since the epoch
@@ -124,7 +124,7 @@ def decide(facts: Facts, policy: Policy) -> Step:
         return _interrupted(facts, limits)
     if verdict.completed and facts.rejected is None and facts.claims_in_a_row >= confirmations:
         times = f", {confirmations} times in a row" if confirmations > 1 else ""
-        return Step(End.COMPLETE, verdict.completion_why + times + _verified(facts.checks))
+        return Step(End.COMPLETE, f"{verdict.completion_why}{times}{_and(facts.seen)}")
     if verdict.replan and facts.trespass is None:
         return Step(End.REPLAN, verdict.completion_why)
     if verdict.outcome is Outcome.FAILED and verdict.claim.signal is Signal.FAILED:
@@ -197,14 +197,8 @@ def _stuck(facts: Facts, policy: Policy) -> Step:
     return late or Step(None, f"{why}; trying once more after a cool-down", wait)
 
 
-def _verified(checks: int) -> str:
-    match checks:
-        case 0:
-            return ""
-        case 1:
-            return ", and the check agrees"
-        case _:
-            return f", and all {checks} checks agree"
+def _and(seen: str) -> str:
+    return f", and {seen}" if seen else ""
 
 
 def _interrupted(facts: Facts, limits: Limits) -> Step:
