@@ -119,7 +119,8 @@ def is_failure(verdict: Verdict, trespass: str | None) -> bool:
 
 def decide(facts: Facts, policy: Policy) -> Step:
     """Completion comes before every limit: done in the last allowed iteration is done."""
-    verdict, limits, confirmations = facts.verdict, policy.limits, policy.confirmations
+    verdict, limits = facts.verdict, policy.limits
+    confirmations = max(policy.confirmations, verdict.claim.times)
     if verdict.outcome is Outcome.INTERRUPTED:
         return _interrupted(facts, limits)
     if verdict.completed and facts.rejected is None and facts.claims_in_a_row >= confirmations:
@@ -190,7 +191,7 @@ def too_late(wait: Wait, limits: Limits, elapsed: float) -> Step | None:
 def _stuck(facts: Facts, policy: Policy) -> Step:
     why = f"stuck: {facts.breaker.why}"
     if not policy.thresholds.auto_reset:
-        return Step(End.STUCK, why + _not_done(facts, policy.confirmations))
+        return Step(End.STUCK, why + _not_done(facts, max(policy.confirmations, facts.verdict.claim.times)))
     cooldown = policy.thresholds.cooldown
     wait = Wait(cooldown, facts.now + cooldown, why)
     late = too_late(wait, policy.limits, facts.elapsed)
@@ -225,7 +226,8 @@ def _why_not_done(facts: Facts, confirmations: int) -> str:
     if verdict.completed and facts.rejected is not None:
         return facts.rejected
     if verdict.completed:
-        return f"the agent said it is done {facts.claims_in_a_row} of {confirmations} times in a row"
+        said = f"the agent said it is done {facts.claims_in_a_row} of {confirmations} times in a row"
+        return f"{said}: {verdict.completion_why}" if verdict.claim.times > 1 else said
     if verdict.outcome is not Outcome.OK:
         return f"{verdict.outcome}: {verdict.why}"
     return verdict.completion_why

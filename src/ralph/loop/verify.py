@@ -62,6 +62,9 @@ class _Tail:
 
     stderr = stdout
 
+    def exited(self) -> None:
+        pass
+
     def stop_reason(self) -> str | None:
         over = self._until is not None and time.monotonic() >= self._until
         return "reached the run time limit" if over else None
