@@ -358,3 +358,10 @@ def test_xdg_config_home_moves_the_users_file(tmp_path: Path) -> None:
     (tmp_path / "xdg" / "ralph").mkdir(parents=True)
     (tmp_path / "xdg" / "ralph" / "ralph.yml").write_text("max_tokens: 5\n")
     assert resolve(tmp_path, {}, environ={"XDG_CONFIG_HOME": str(tmp_path / "xdg")}).settings.max_tokens == 5
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_a_retired_key_is_reported_with_what_to_do(tmp_path: Path, value: str) -> None:
+    (warning,) = from_yaml(tmp_path, f"verify_strict: {value}\n").warnings
+    assert warning.startswith("ralph.yml:1: verify_strict: it has no effect")
+    assert "verify_baseline" in warning

@@ -160,12 +160,68 @@ def test_blocked_needs_a_person_even_if_the_plan_is_ticked(tmp_path: Path) -> No
     assert claim(block("BLOCKED"), plan=plan).signal is Signal.QUESTION
 
 
-def test_open_boxes_are_mentioned_when_the_agent_is_done_anyway(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [block("COMPLETE", "true"), "<promise>COMPLETE</promise>"])
+def test_a_claim_that_the_plan_contradicts_is_rejected(tmp_path: Path, words: str) -> None:
     plan = tmp_path / "fix_plan.md"
     plan.write_text("- [x] a\n- [ ] b\n")
-    done = claim(block("COMPLETE", "true"), plan=plan)
-    assert done.signal is Signal.COMPLETE
-    assert done.why.endswith("; 1 box in fix_plan.md is open")
+    rejected = claim(words, plan=plan)
+    assert rejected.signal is Signal.NONE
+    assert rejected.why.endswith(", but 1 box is still open in fix_plan.md")
+    plan.write_text("- [ ] a\n- [ ] b\n")
+    assert claim(words, plan=plan).why.endswith(", but 2 boxes are still open in fix_plan.md")
+
+
+def test_a_claim_without_a_ticked_plan_must_be_repeated(tmp_path: Path) -> None:
+    plan = tmp_path / "fix_plan.md"
+    plan.write_text("nothing to tick\n")
+    assert claim(block("COMPLETE", "true"), plan=plan).times == 2
+    assert claim(block("COMPLETE", "true")).times == 2
+    plan.write_text("- [x] a\n")
+    assert claim(block("COMPLETE", "true"), plan=plan).times == 1
+
+
+# -- whose words they are
+
+
+def test_only_a_block_in_the_final_message_counts() -> None:
+    reader = StatusReader(Markers())
+    reader.feed(block("COMPLETE", "true"))
+    reader.boundary()
+    assert reader.claim(structured=True).signal is Signal.COMPLETE, "a boundary alone is no new message"
+    reader.feed("There is more to do.")
+    assert reader.claim(structured=True).signal is Signal.NONE
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~", "````text"])
+def test_a_fenced_block_counts_at_the_end_of_the_message_only(fence: str) -> None:
+    fenced = f"{fence}\n{block('COMPLETE', 'true')}\n{fence.rstrip('tex')}"
+    assert claim(f"Done.\n{fenced}\n").signal is Signal.COMPLETE
+    assert claim(f"I will print\n{fenced}\nwhen it is done.").signal is Signal.NONE
+    assert claim(f"{block('IN_PROGRESS', 'false')}\n{fenced}\nis what comes later.").signal is Signal.NONE
+    assert claim(f"I will print\n{fenced}\n", "when it is done.").signal is Signal.NONE
+
+
+PROMPT = f"Work through the plan. When it is done, end with this block:\n\n{block('COMPLETE', 'true', 'none')}\n"
+
+
+@pytest.mark.parametrize("banner", ["", "agent 1.0\n\n", "> "])
+def test_a_block_in_an_echo_of_the_prompt_does_not_count(banner: str) -> None:
+    reader = StatusReader(Markers())
+    reader.feed(banner + PROMPT)
+    assert reader.claim(structured=False, prompt=PROMPT).signal is Signal.NONE
+    reader.feed(f"All is done.\n\n{block('COMPLETE', 'true', 'none')}")
+    assert reader.claim(structured=False, prompt=PROMPT).signal is Signal.COMPLETE
+    reader.feed("$ cat PROMPT.md\n" + PROMPT)
+    assert reader.claim(structured=False, prompt=PROMPT).signal is Signal.COMPLETE, "the last block of its own"
+
+
+def test_in_json_only_the_last_message_counts() -> None:
+    done = json.dumps({"type": "assistant", "text": "Done.\n" + block("COMPLETE", "true")})
+    more = json.dumps({"type": "assistant", "text": "There is more to do."})
+    end = json.dumps({"type": "usage", "tokens": 3})
+    assert claim(done, end, structured=False).signal is Signal.COMPLETE
+    assert claim(done, more, structured=False).signal is Signal.NONE
+    assert claim(f"{done}\n{more}", structured=False).signal is Signal.NONE
 
 
 @pytest.mark.parametrize("kind", [{"": 8}, ["user"], None, 1])

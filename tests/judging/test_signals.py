@@ -32,7 +32,6 @@ def test_alone_on_the_last_line_it_completes(structured: bool, marker: str, form
     [
         f"I will not print {MARK} yet",
         f"{MARK} is what I print when I am done",
-        f"`{MARK}`",
         f"> {MARK}",
         f'"{MARK}"',
         f"- {MARK}",
@@ -185,3 +184,39 @@ def test_the_reason_names_the_expected_markers() -> None:
 def test_one_block_and_line_by_line_are_the_same(lines: list[str]) -> None:
     assert claim("\n".join(lines)) is claim(*lines)
     assert claim("\n".join(lines), structured=False) is claim(*lines, structured=False)
+
+
+# -- emphasis
+
+
+@pytest.mark.parametrize("structured", [True, False])
+@pytest.mark.parametrize("marker", [MARK, "LOOP_COMPLETE"])
+@pytest.mark.parametrize("form", ["**{}**", "*{}*", "__{}__", "_{}_", "***{}***", "`{}`", "**`{}`**", "  **{}**  "])
+def test_emphasis_and_inline_code_around_the_whole_marker_do_not_matter(
+    structured: bool, marker: str, form: str
+) -> None:
+    assert claim(f"All done.\n{form.format(marker)}", structured=structured) is Signal.COMPLETE
+
+
+@pytest.mark.parametrize("structured", [True, False])
+@pytest.mark.parametrize(
+    "text", ["**LOOP_COMPLETE", "LOOP_COMPLETE**", "**LOOP_COMPLETE*", "**LOOP_COMPLETE**!", "~~LOOP_COMPLETE~~", "**"]
+)
+def test_other_signs_around_it_do(structured: bool, text: str) -> None:
+    assert claim(text, structured=structured) is Signal.NONE
+
+
+def test_a_marker_that_has_such_signs_itself_counts() -> None:
+    markers = Markers.configured("__DONE__")
+    assert claim("__DONE__", markers=markers) is Signal.COMPLETE
+    assert claim("**__DONE__**", markers=markers) is Signal.COMPLETE
+    assert claim("DONE", markers=markers) is Signal.NONE
+    assert claim("*LOOP_REPLAN*", markers=Markers(replan=("LOOP_REPLAN",))) is Signal.REPLAN
+
+
+def test_plain_nothing_may_follow_it_not_even_a_tool_call_or_an_echo() -> None:
+    message = FinalMessage(Markers())
+    message.feed(f"Done.\n{MARK}")
+    assert message.claim(structured=False).signal is Signal.COMPLETE
+    message.boundary("Do the work.")
+    assert message.claim(structured=False).signal is Signal.NONE

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ralph.loop.verify import Check, blocking, feedback, run_check
+import pytest
+
+from ralph.loop.verify import Check, blocking, describe, feedback, run_check
 from ralph.runners.process import Supervisor
 from ralph.runners.stop import StopSwitch
 
@@ -13,19 +15,37 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def check(command: str, ok: bool) -> Check:
-    return Check(command, ok, "exited with code 1", 0.1, "what it printed")
+def check(command: str, ok: bool, *, before: bool = True, changed: tuple[str, ...] = ()) -> Check:
+    return Check(command, ok, "exited with code 1", 0.1, "what it printed", failed_before=not before, changed=changed)
 
 
-def test_only_new_failures_count() -> None:
-    checks = [check("a", True), check("b", False), check("c", False)]
-    baseline = {"a": True, "b": True, "c": False}
-    assert [c.command for c in blocking(checks, baseline, strict=False)] == ["b"]
-    assert [c.command for c in blocking(checks, baseline, strict=True)] == ["b", "c"]
+def test_every_failure_counts_unless_those_from_before_the_run_are_excused() -> None:
+    checks = [check("a", True, before=False), check("b", False), check("c", False, before=False)]
+    assert [c.command for c in blocking(checks, excused=False)] == ["b", "c"]
+    assert [c.command for c in blocking(checks, excused=True)] == ["b"]
 
 
-def test_a_check_without_a_baseline_counts() -> None:
-    assert blocking([check("a", False)], {}, strict=False)
+@pytest.mark.parametrize(
+    ("checks", "said"),
+    [
+        ([check("a", True)], "`a` passes"),
+        ([check("a", True), check("b", True), check("c", True)], "`a`, `b` and `c` pass"),
+        ([check(f"c{n}", True) for n in range(4)], "4 checks pass"),
+        ([check("a", False, before=False)], "`a` still fails, as before the run"),
+        ([check("a", True), check("b", False, before=False)], "`a` passes; `b` still fails, as before the run"),
+        ([check("cd x\nmake", True)], "`cd x …` passes"),
+        (
+            [check("make", True, changed=("Makefile",))],
+            "`make` passes; Makefile, which `make` uses, has changed since the start of the run",
+        ),
+        (
+            [check("make", True, changed=("Makefile", "a.mk"))],
+            "`make` passes; Makefile, a.mk (used by `make`) have changed since the start of the run",
+        ),
+    ],
+)
+def test_the_end_of_a_run_says_what_was_seen(checks: list[Check], said: str) -> None:
+    assert describe(checks) == said
 
 
 def test_the_feedback_has_command_reason_and_output() -> None:
@@ -33,6 +53,8 @@ def test_the_feedback_has_command_reason_and_output() -> None:
     assert "make test" in text
     assert "exited with code 1" in text
     assert "what it printed" in text
+    assert "before" not in text
+    assert "it failed before the run too" in feedback([check("make test", False, before=False)])
 
 
 def test_real_checks(tmp_path: Path, mark: str) -> None:

@@ -32,6 +32,8 @@ class CollectingSink:
         """`done_when` is in its final message; `reason` ends it, at `reason_at` or after its first output."""
         self.out = bytearray()
         self.err = bytearray()
+        #: what had been printed when the command itself had exited
+        self.own: bytes | None = None
         self._done_when = done_when
         self._reason = reason
         self._reason_at = reason_at
@@ -44,6 +46,9 @@ class CollectingSink:
 
     def stderr(self, chunk: bytes) -> None:
         self.err += chunk
+
+    def exited(self) -> None:
+        self.own = bytes(self.out)
 
     def tick(self) -> None:
         pass

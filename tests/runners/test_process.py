@@ -158,6 +158,22 @@ def test_a_command_that_stays_after_its_final_message_is_ended(runner: Runner) -
     assert sink.out == b"RESULT\n"
 
 
+def test_the_sink_learns_when_the_command_itself_has_exited(runner: Runner) -> None:
+    """What processes that it left print later is passed on too, but after that."""
+    sink = CollectingSink()
+    stray = "(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; sleep 0.05; echo later) &"
+    runner.bash(f"{stray} seq 1 300000; echo last", sink=sink)
+    assert sink.own is not None
+    assert sink.own.endswith(b"300000\nlast\n")
+    assert sink.out == sink.own + b"later\n"
+
+
+def test_the_sink_learns_that_a_command_is_about_to_be_ended(runner: Runner) -> None:
+    sink = CollectingSink(done_when=b"RESULT")
+    runner.bash("trap 'echo bye; exit' TERM; echo RESULT; while :; do sleep 0.05; done", linger=0.2, sink=sink)
+    assert (sink.own, bytes(sink.out)) == (b"RESULT\n", b"RESULT\nbye\n")
+
+
 def test_the_sink_can_end_a_command_with_a_reason(runner: Runner) -> None:
     sink = CollectingSink(reason_after_output="that is enough")
     ended = runner.bash("echo x; sleep 600", sink=sink)

@@ -297,5 +297,13 @@ def test_an_agent_that_lives_on_after_its_result(start: Start, mark: str) -> Non
     assert marked(mark) == {}
 
 
+def test_what_it_says_when_it_is_ended_does_not_count(start: Start) -> None:
+    """It has reported a result without the marker and lives on, so that ralph ends it, which is no failure."""
+    script = f"bye() {{\n{claude()}\nexit 0\n}}\ntrap bye TERM\n{claude('Not done yet.')}\nwhile :; do sleep 0.05; done"
+    ran = start("claude", script, "1", linger=0.5)
+    assert (ran.code, ran.outcomes, ran.iterations[0]["completed"]) == (2, ["ok"], False)
+    assert "COMPLETE" in (ran.root / "iterations" / "0001" / "stdout.raw").read_text()
+
+
 def test_no_agent_may_live_on_for_ever_after_its_result() -> None:
     assert [spec.name for spec in registry.all_specs() if spec.linger is None or spec.linger > 60] == []

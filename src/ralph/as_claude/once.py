@@ -77,6 +77,9 @@ class _Relay:
     def finish(self) -> None:
         self._show(self._reader.end())
 
+    def exited(self) -> None:
+        self._show(self._reader.exited())
+
     def tick(self) -> None:
         pass
 
@@ -101,7 +104,7 @@ def run(launch: Launch, prompt: str, form: Format, *, verbose: bool) -> int:
     """Runs the agent and writes its text. Returns the exit code for the host."""
     out = Out()
     adapter = SafeAdapter(registry.create(launch.transcript, prompt=prompt))
-    seen = Observation(Markers())
+    seen = Observation(Markers(), prompt=prompt)
     lines = writer.ClaudeWriter(verbose=verbose)
     relay = _Relay(adapter, seen, out, lines, stream=form is Format.STREAM)
     with tempfile.TemporaryDirectory(prefix="ralph-as-claude-", ignore_cleanup_errors=True) as folder:

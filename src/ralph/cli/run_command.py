@@ -8,6 +8,13 @@ import click
 
 from ralph.cli.options import GroupedCommand, given, setting_options
 from ralph.cli.run import run
+from ralph.config.settings import RETIRED
+
+
+def _retired(_context: click.Context, parameter: click.Parameter, value: bool | None) -> None:
+    """Says what has become of a flag that existed once."""
+    if value is not None:
+        click.echo(f"warning: {parameter.opts[0]}: {RETIRED[parameter.name or '']}", err=True)
 
 
 @click.command("run", cls=GroupedCommand, context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,6 +29,9 @@ from ralph.cli.run import run
     is_flag=False,
     flag_value="latest",
     help="Resume a run that was killed, was stopped or reached a limit: the latest, or RUN.",
+)
+@click.option(
+    "--verify-strict/--no-verify-strict", is_flag=True, default=None, hidden=True, expose_value=False, callback=_retired
 )
 def run_command(config_file: str | None, dry_run: bool, trust: bool, resume: str | None, **values: Any) -> int:
     """Run an agent in a loop until the job is done.

@@ -8,7 +8,15 @@ import msgspec
 
 from ralph.config.convert import convert, short
 from ralph.config.durations import parse_duration
-from ralph.config.settings import ADAPTER_NOT_ACTED_ON, NOT_ACTED_ON, OPTIONS, SECTIONS, AdapterSettings, Option
+from ralph.config.settings import (
+    ADAPTER_NOT_ACTED_ON,
+    NOT_ACTED_ON,
+    OPTIONS,
+    RETIRED,
+    SECTIONS,
+    AdapterSettings,
+    Option,
+)
 from ralph.errors import nearest
 
 if TYPE_CHECKING:
@@ -168,6 +176,8 @@ def _others(layer: FileLayer, entries: dict[str, Entry]) -> None:
             continue  # by convention, a place for anchors
         if key in NOT_ACTED_ON:
             idle.append(key)
+        elif key in RETIRED:
+            layer.remark(entry.line, f"{key}: {RETIRED[key]}")
         elif key in SECTIONS:
             if not isinstance(entry.value, dict | None):
                 layer.problem(entry.line, f"{key}: expected keys with values, not {short(entry.value)}")

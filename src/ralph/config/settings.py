@@ -124,7 +124,7 @@ class Settings(msgspec.Struct, frozen=True):
     sleep: Seconds = 0.0
     verify: tuple[str, ...] = ()
     verify_timeout: Seconds = 600.0
-    verify_strict: bool = False
+    verify_baseline: bool = False
     confirmations: Positive = 1
     allowed_paths: tuple[str, ...] = ()
     env_deny: tuple[str, ...] = ()
@@ -346,9 +346,9 @@ OPTIONS: tuple[Option, ...] = (
         group="Completion",
     ),
     Option(
-        "verify_strict",
-        "Let a check block completion even if it failed before the run.",
-        ("--verify-strict",),
+        "verify_baseline",
+        "Accept a check that still fails if it failed before the run too.",
+        ("--verify-baseline",),
         group="Completion",
     ),
     Option(
@@ -544,7 +544,12 @@ NOT_ACTED_ON: frozenset[str] = frozenset(
         "allow_unsafe_paths", "suppress_warnings", "_suppress_warnings", "project",
     }
 )  # fmt: skip
-#: The same, below `adapters.NAME`.
+#: Former settings of ralph, and what to do about them.
+RETIRED: dict[str, str] = {
+    "verify_strict": "it has no effect, because every check must pass now; "
+    "verify_baseline accepts a check that failed before the run too",
+}
+#: Keys of other tools below `adapters.NAME`.
 ADAPTER_NOT_ACTED_ON = frozenset({"max_retries", "args", "env", "tool_permissions"})
 
 #: Settings that choose an agent of another convention.

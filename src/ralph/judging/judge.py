@@ -63,7 +63,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def judge(ended: Ended, seen: Observation, *, structured: bool) -> Verdict:
     outcome, why = _outcome(ended, seen)
-    claim = seen.message.claim(structured=structured)
+    claim = seen.message.claim(structured=structured, prompt=seen.prompt)
     if outcome is Outcome.OK and claim.signal in _CLAIMED:
         return Verdict(_CLAIMED[claim.signal], claim.why, claim)
     return Verdict(outcome, why, claim)

@@ -84,8 +84,14 @@ class Observation:
     """Feed it every event of an iteration, in order."""
 
     def __init__(
-        self, markers: Markers | SignalReader, cost_of: CostOf | None = None, before: Usage | None = None
+        self,
+        markers: Markers | SignalReader,
+        cost_of: CostOf | None = None,
+        before: Usage | None = None,
+        prompt: str | None = None,
     ) -> None:
+        #: what the agent was told, which plain output may repeat
+        self.prompt = prompt
         #: what a resumed session reported before, if it will report it again
         self._before = before
         #: the usage as the agent reported it
@@ -172,10 +178,10 @@ class Observation:
             if not self.plan:
                 self.plan = event.text.strip().partition("\n")[0][:200]
         elif event.tag in (Tag.PROMPT, Tag.USER):
-            self._boundary()
+            self._boundary(event.text)
 
-    def _boundary(self) -> None:
-        self.message.boundary()
+    def _boundary(self, text: str = "") -> None:
+        self.message.boundary(text)
         self._new_answer = True
 
     def _other(self, event: TranscriptEvent) -> None:

@@ -33,7 +33,7 @@ def replay(
     at the start.
     """
     adapter = SafeAdapter(registry.create(transcript, prompt=prompt))
-    seen = Observation(Markers.configured(promise))
+    seen = Observation(Markers.configured(promise), prompt=prompt)
     reader = OutputReader(adapter, seen)
     for batch in _batches(reader, out, err):
         yield batch, _lines(batch)

@@ -7,9 +7,13 @@ from typing import Protocol
 
 import msgspec
 
+from ralph.judging.echo import Recent, repeats
+
 DEFAULT_COMPLETE = ("<promise>COMPLETE</promise>", "LOOP_COMPLETE")
 DEFAULT_REPLAN = ("<promise>REPLAN</promise>",)
 _FENCES = ("```", "~~~")
+#: Emphasis and inline code, which may surround a marker.
+_DECORATION = "*_`"
 
 
 class Markers(msgspec.Struct, frozen=True):
@@ -43,6 +47,8 @@ class Claim(msgspec.Struct, frozen=True):
 
     signal: Signal
     why: str
+    #: how many such claims in a row it takes, at least
+    times: int = 1
 
 
 class SignalReader(Protocol):
@@ -50,11 +56,39 @@ class SignalReader(Protocol):
 
     def feed(self, text: str) -> None: ...
 
-    def boundary(self) -> None:
-        """Called when something other than words happened."""
+    def boundary(self, text: str = "") -> None:
+        """Called when something other than words happened. `text` was printed then."""
 
-    def claim(self, *, structured: bool) -> Claim:
-        """`structured`: the words are known to be the agent's own, message by message."""
+    def claim(self, *, structured: bool, prompt: str | None = None) -> Claim:
+        """`structured`: the words are known to be the agent's own, message by message. Otherwise they may repeat the
+        `prompt`."""
+
+
+class Fence:
+    """Follows the code fences of a message, line by line."""
+
+    def __init__(self) -> None:
+        self._opened = ""
+
+    def __bool__(self) -> bool:
+        """Whether the next line is code."""
+        return bool(self._opened)
+
+    def feed(self, bare: str) -> bool:
+        """Whether this line begins with a fence. `bare` has no blanks around it."""
+        if not bare.startswith(_FENCES):
+            return False
+        fence = bare[: len(bare) - len(bare.lstrip(bare[0]))]
+        if not self._opened:
+            if fence[0] == "~" or "`" not in bare[len(fence) :]:  # else it is `code` within a line
+                self._opened = fence
+        elif bare == fence and fence.startswith(self._opened):  # as long as the opening one, or longer
+            self._opened = ""
+        return True
+
+
+def has_fence(text: str) -> bool:
+    return "```" in text or "~~~" in text
 
 
 class FinalMessage:
@@ -66,19 +100,28 @@ class FinalMessage:
         self._longest = max(len(m) for m in self._all) + 64
         self.mentioned = ""  # a marker anywhere in the agent's words
         self.last_line = ""
+        self._recent = Recent()
         self._begin()
 
     def _begin(self) -> None:
         self._boundary = False
-        self._fence = ""
+        self._fence = Fence()
         self._complete = ""
         self._replan = ""
 
-    def boundary(self) -> None:
+    def boundary(self, text: str = "") -> None:
         """Something other than words happened: words after it are a new message."""
         self._boundary = True
+        self.last_line = ""
+        self._recent.add(text)
+
+    @property
+    def before_last_line(self) -> str:
+        """The end of what was printed before the last line of all."""
+        return self._recent.before_last_line
 
     def feed(self, text: str) -> None:
+        self._recent.add(text)
         if self._boundary and text.strip():
             self._begin()
         found = ""
@@ -86,7 +129,7 @@ class FinalMessage:
             if marker in text:
                 found = marker
                 break
-        if not found and "```" not in text and "~~~" not in text:
+        if not found and not has_fence(text):
             self._note_last(text)
             return
         if found:
@@ -103,29 +146,32 @@ class FinalMessage:
     def _feed_line(self, line: str) -> None:
         self._note_last(line)
         bare = line.strip() if len(line) <= self._longest + 1000 else ""
-        if bare.startswith(_FENCES):
-            fence = bare[: len(bare) - len(bare.lstrip(bare[0]))]
-            if not self._fence:
-                if fence[0] == "~" or "`" not in bare[len(fence) :]:  # else it is `code` within a line
-                    self._fence = fence
-            elif bare == fence and fence.startswith(self._fence):  # as long as the opening one, or longer
-                self._fence = ""
+        if self._fence.feed(bare) or self._fence:
             return
-        if self._fence:
-            return
-        if bare in self._markers.complete:
-            self._complete = bare
-        elif bare in self._markers.replan:
-            self._replan = bare
+        marker = self._marker(bare)
+        if marker in self._markers.complete:
+            self._complete = marker
+        elif marker:
+            self._replan = marker
 
-    def claim(self, *, structured: bool) -> Claim:
-        """Structured: alone on a line of the final message, outside fences. Plain: the last line of all."""
+    def _marker(self, bare: str) -> str:
+        """The marker that is alone on a line, also in emphasis or as inline code: `**LOOP_COMPLETE**`."""
+        while bare not in self._all:
+            if len(bare) < 3 or bare[0] not in _DECORATION or bare[-1] != bare[0]:
+                return ""
+            bare = bare[1:-1]
+        return bare
+
+    def claim(self, *, structured: bool, prompt: str | None = None) -> Claim:
+        """Structured: alone on a line of the final message, outside fences. Plain: the last line of all, unless it
+        repeats the prompt."""
         complete, replan, where = self._complete, self._replan, "alone on a line of its final message"
         if not structured:
-            last = self.last_line.rpartition("\n")[2].strip()
-            complete = last if last in self._markers.complete else ""
-            replan = last if last in self._markers.replan else ""
+            last = self._marker(self.last_line.rpartition("\n")[2].strip())
             where = "as the last line of its output"
+            if last and repeats(prompt, self.before_last_line, last):
+                return Claim(Signal.NONE, f"the last lines of the output, with {last}, repeat the prompt")
+            complete, replan = (last, "") if last in self._markers.complete else ("", last)
         if complete:
             return Claim(Signal.COMPLETE, f"the agent printed {complete} {where}")
         if replan:

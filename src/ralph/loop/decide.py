@@ -71,8 +71,8 @@ class Facts(msgspec.Struct, frozen=True):
     failures_in_a_row: int
     usage: Usage
     elapsed: float
-    #: how many checks there are
-    checks: int = 0
+    #: what ralph saw when it accepted a claim to be done (checks, changes), in words
+    seen: str = ""
     #: how many iterations so far do not count, because of a provider limit or a pause
     uncounted: int = 0
     #: seconds since the epoch
@@ -119,12 +119,13 @@ def is_failure(verdict: Verdict, trespass: str | None) -> bool:
 
 def decide(facts: Facts, policy: Policy) -> Step:
     """Completion comes before every limit: done in the last allowed iteration is done."""
-    verdict, limits, confirmations = facts.verdict, policy.limits, policy.confirmations
+    verdict, limits = facts.verdict, policy.limits
+    confirmations = max(policy.confirmations, verdict.claim.times)
     if verdict.outcome is Outcome.INTERRUPTED:
         return _interrupted(facts, limits)
     if verdict.completed and facts.rejected is None and facts.claims_in_a_row >= confirmations:
         times = f", {confirmations} times in a row" if confirmations > 1 else ""
-        return Step(End.COMPLETE, verdict.completion_why + times + _verified(facts.checks))
+        return Step(End.COMPLETE, f"{verdict.completion_why}{times}{_and(facts.seen)}")
     if verdict.replan and facts.trespass is None:
         return Step(End.REPLAN, verdict.completion_why)
     if verdict.outcome is Outcome.FAILED and verdict.claim.signal is Signal.FAILED:
@@ -190,21 +191,15 @@ def too_late(wait: Wait, limits: Limits, elapsed: float) -> Step | None:
 def _stuck(facts: Facts, policy: Policy) -> Step:
     why = f"stuck: {facts.breaker.why}"
     if not policy.thresholds.auto_reset:
-        return Step(End.STUCK, why + _not_done(facts, policy.confirmations))
+        return Step(End.STUCK, why + _not_done(facts, max(policy.confirmations, facts.verdict.claim.times)))
     cooldown = policy.thresholds.cooldown
     wait = Wait(cooldown, facts.now + cooldown, why)
     late = too_late(wait, policy.limits, facts.elapsed)
     return late or Step(None, f"{why}; trying once more after a cool-down", wait)
 
 
-def _verified(checks: int) -> str:
-    match checks:
-        case 0:
-            return ""
-        case 1:
-            return ", and the check agrees"
-        case _:
-            return f", and all {checks} checks agree"
+def _and(seen: str) -> str:
+    return f", and {seen}" if seen else ""
 
 
 def _interrupted(facts: Facts, limits: Limits) -> Step:
@@ -231,7 +226,8 @@ def _why_not_done(facts: Facts, confirmations: int) -> str:
     if verdict.completed and facts.rejected is not None:
         return facts.rejected
     if verdict.completed:
-        return f"the agent said it is done {facts.claims_in_a_row} of {confirmations} times in a row"
+        said = f"the agent said it is done {facts.claims_in_a_row} of {confirmations} times in a row"
+        return f"{said}: {verdict.completion_why}" if verdict.claim.times > 1 else said
     if verdict.outcome is not Outcome.OK:
         return f"{verdict.outcome}: {verdict.why}"
     return verdict.completion_why

@@ -64,3 +64,5 @@ class Review(msgspec.Struct, frozen=True):
     trespassed: tuple[str, ...] = ()
     #: what the next prompt must say
     notes: tuple[str, ...] = ()
+    #: what ralph saw when it accepted a claim to be done, in words
+    seen: str = ""

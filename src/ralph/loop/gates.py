@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.loop import progress, report
-from ralph.loop.verify import Check, blocking, feedback, run_check
+from ralph.loop.check_files import changed_files
+from ralph.loop.verify import Check, blocking, describe, describe_changed, feedback, run_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,12 @@ class Finding(msgspec.Struct, frozen=True):
     reason: str
     note: str | None = None
     files: tuple[str, ...] = ()
+
+
+class Accepted(msgspec.Struct, frozen=True):
+    """What ralph saw when it accepted a claim to be done, in words; empty if there was nothing to see."""
+
+    seen: str = ""
 
 
 class Gates:
@@ -56,7 +63,7 @@ class Gates:
         return self._launch.settings.verify
 
     def take_baseline(self) -> bool:
-        """Runs the checks before the run: what fails now is not the agent's fault later. False if they were stopped."""
+        """Runs the checks before the run, to show what fails already. False if they were stopped."""
         for command in self.commands:
             if command in self._baseline:
                 continue
@@ -65,8 +72,10 @@ class Gates:
                 return False
             self._baseline[command] = check.ok
             note = None
-            if not check.ok and not self._strict:
-                note = "it fails before the run, so it does not block completion (--verify-strict makes it block)"
+            if not check.ok and self._excused:
+                note = "it fails before the run, so it does not block completion (--verify-baseline)"
+            elif not check.ok:
+                note = "it must pass before the run is complete"
             self._emit([report.verify(check, baseline=True, note=note)])
         return True
 
@@ -87,10 +96,12 @@ class Gates:
             tuple(bad),
         )
 
-    def reject(self, trespassed: tuple[str, ...]) -> Finding | None:
-        """Why a claim to be done is not accepted. `trespassed` are the files that earlier iterations must not have
+    def examine(self, trespassed: tuple[str, ...]) -> Finding | Accepted:
+        """Whether a claim to be done is accepted. `trespassed` are the files that earlier iterations must not have
         changed."""
-        still = sorted(set(trespassed) & self._changed_since_start()) if trespassed else []
+        changes = progress.compare(self.first, progress.take(self._launch.workdir))
+        files = self._local(changes.files)
+        still = sorted(set(trespassed).intersection(files))
         if still:
             return Finding(
                 f"files outside the allowed paths are still changed: {', '.join(still[:5])}",
@@ -98,24 +109,39 @@ class Gates:
             )
         checks = []
         for command in self.commands:
-            check = self._check(command)
+            check = msgspec.structs.replace(
+                self._check(command),
+                failed_before=not self._baseline.get(command, True),
+                changed=tuple(changed_files(command, files, self._launch.workdir)),
+            )
             if check.stopped:
                 return Finding("the checks were interrupted")
-            note = None
-            if not check.ok and not self._strict and not self._baseline.get(command, True):
-                note = "it also failed before the run, so it does not block completion"
-            self._emit([report.verify(check, baseline=False, note=note)])
+            self._emit([report.verify(check, baseline=False, note=self._note(check))])
             checks.append(check)
-        failed = blocking(checks, self._baseline, strict=self._strict)
-        if not failed:
-            return None
-        names = ", ".join(f"`{c.command}`" for c in failed)
-        fail = "a check fails" if len(failed) == 1 else f"{len(failed)} checks fail"
-        return Finding(f"the agent says it is done, but {fail}: {names}", feedback(failed))
+        failed = blocking(checks, excused=self._excused)
+        if failed:
+            names = ", ".join(c.name for c in failed)
+            fail = "a check fails" if len(failed) == 1 else f"{len(failed)} checks fail"
+            return Finding(f"the agent says it is done, but {fail}: {names}", feedback(failed))
+        parts = [describe(checks)] if checks else []
+        if not changes.changed and not changes.files:
+            parts.append("nothing has changed since the start of the run")
+        return Accepted("; ".join(parts))
+
+    def _note(self, check: Check) -> str | None:
+        """What the result of a check after a claim leaves unsaid."""
+        parts = []
+        if not check.ok and check.failed_before:
+            excuse = ", so it does not block completion (--verify-baseline)" if self._excused else ""
+            parts.append(f"it failed before the run too{excuse}")
+        if check.changed:
+            parts.append(describe_changed(check))
+        return "; ".join(parts) or None
 
     @property
-    def _strict(self) -> bool:
-        return self._launch.settings.verify_strict
+    def _excused(self) -> bool:
+        """Whether a check that failed before the run may still fail."""
+        return self._launch.settings.verify_baseline
 
     def _check(self, command: str) -> Check:
         timeout = self._launch.settings.verify_timeout or None

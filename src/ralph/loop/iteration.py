@@ -123,7 +123,7 @@ class Iterations:
         adapter = SafeAdapter(own or registry.create(launch.transcript, prompt=started.prompt))
         self._journal.masked.expect_pieces(adapter.pieces)
         repeated = repeated_usage(launch, started.session.reported) if started.request.resume else None
-        seen = Observation(launch.reader(self._markers) or self._markers, turn.cost_of, repeated)
+        seen = Observation(launch.reader(self._markers) or self._markers, turn.cost_of, repeated, started.prompt)
         line = started.command_line()
         pty = launch.settings.pty or launch.invocation.pty
         aside = launcher.aside if launcher and line.aside else None

@@ -96,6 +96,9 @@ class Recorder:
         """Events that come from elsewhere than the streams."""
         self._emit(self._reader.add(events))
 
+    def exited(self) -> None:
+        self._emit(self._reader.exited())
+
     def tick(self) -> None:
         self._on_tick(self)
 

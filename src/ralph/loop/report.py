@@ -155,5 +155,6 @@ def verify(check: Check, *, baseline: bool, note: str | None) -> Meta:
         "tail": check.tail,
         "baseline": baseline,
         "note": note,
+        "changed": list(check.changed) or None,
     }
     return Meta({k: v for k, v in fields.items() if v is not None})

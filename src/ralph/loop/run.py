@@ -17,7 +17,7 @@ from ralph.loop.announce import Announcer
 from ralph.loop.control import STOPPED, Control
 from ralph.loop.decide import EXIT_CODES, End, Facts, Policy, Step, decide, too_late
 from ralph.loop.finished import Finished, Review
-from ralph.loop.gates import Gates
+from ralph.loop.gates import Accepted, Gates
 from ralph.loop.iteration import RESTORED, Iterations
 from ralph.loop.limits import used_up
 from ralph.loop.pause import hold
@@ -165,8 +165,10 @@ class Loop:
         unread = self._control.unread()
         if unread is not None:
             return Review(unread)
-        found = self.gates.reject(self._state.trespassed)
-        return Review(found.reason, notes=(found.note,) if found.note else ()) if found else Review()
+        found = self.gates.examine(self._state.trespassed)
+        if isinstance(found, Accepted):
+            return Review(seen=found.seen)
+        return Review(found.reason, notes=(found.note,) if found.note else ())
 
     def _facts(self, finished: Finished, review: Review, now: float) -> Facts:
         state = self._state
@@ -179,7 +181,7 @@ class Loop:
             failures_in_a_row=state.failures,
             usage=state.usage,
             elapsed=self._announcer.elapsed,
-            checks=len(self.gates.commands),
+            seen=review.seen,
             uncounted=state.uncounted,
             now=now,
             limit=state.rotation.limit(finished.turn, now),

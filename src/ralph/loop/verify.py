@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ralph.runners.process import Ended, Supervisor
 
 _KEEP = 4000
+_NAME = 80
+#: With more checks than this, a sentence counts them instead.
+_NAMED = 3
+_FILES = 5
 _WORD = re.compile(rb"\A\S+(?=\s)")
 
 
@@ -30,6 +34,15 @@ class Check(msgspec.Struct, frozen=True):
     #: the end of what it printed
     tail: str
     stopped: bool = False
+    failed_before: bool = False
+    #: the files that it uses and that have changed since the start of the run
+    changed: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The command in a sentence."""
+        first, _, more = self.command.strip().partition("\n")
+        return f"`{first[:_NAME]}{' …' if more or len(first) > _NAME else ''}`"
 
 
 class _Tail:
@@ -48,6 +61,9 @@ class _Tail:
             self.data = _WORD.sub(b"", self.data, count=1)
 
     stderr = stdout
+
+    def exited(self) -> None:
+        pass
 
     def stop_reason(self) -> str | None:
         over = self._until is not None and time.monotonic() >= self._until
@@ -87,14 +103,40 @@ def _why(ended: Ended) -> str:
     return f"timed out: {ended.reason}" if ended.kind is EndKind.WALL else ended.reason
 
 
-def blocking(checks: list[Check], baseline: dict[str, bool], *, strict: bool) -> list[Check]:
-    """The failures that count: without `strict`, not those that also failed before the run."""
-    return [c for c in checks if not c.ok and (strict or baseline.get(c.command, True))]
+def blocking(checks: list[Check], *, excused: bool) -> list[Check]:
+    """The failures that count: all of them, or, if those from before the run are `excused`, the new ones."""
+    return [c for c in checks if not c.ok and not (excused and c.failed_before)]
+
+
+def describe(checks: list[Check]) -> str:
+    """What was seen when the checks ran, for the end of a run. Those that fail are the ones that were excused."""
+    passing, failing = [c for c in checks if c.ok], [c for c in checks if not c.ok]
+    parts = [_all_of(passing, "passes", "pass")] if passing else []
+    parts += [f"{_all_of(failing, 'still fails', 'still fail')}, as before the run"] if failing else []
+    parts += [describe_changed(check) for check in checks if check.changed]
+    return "; ".join(parts)
+
+
+def describe_changed(check: Check) -> str:
+    more = len(check.changed) - _FILES
+    files = ", ".join(check.changed[:_FILES]) + (f" and {more} more" if more > 0 else "")
+    which = f"{files}, which {check.name} uses," if len(check.changed) == 1 else f"{files} (used by {check.name})"
+    return f"{which} {'has' if len(check.changed) == 1 else 'have'} changed since the start of the run"
+
+
+def _all_of(checks: list[Check], one: str, many: str) -> str:
+    names = [check.name for check in checks]
+    if len(names) == 1:
+        return f"{names[0]} {one}"
+    if len(names) > _NAMED:
+        return f"{len(names)} checks {many}"
+    return f"{', '.join(names[:-1])} and {names[-1]} {many}"
 
 
 def feedback(failed: list[Check]) -> str:
     """What the next prompt says about failed checks."""
     parts = ["The previous iteration said that the work was complete, but these checks fail. Fix them first.\n"]
     for check in failed:
-        parts.append(f"$ {check.command}\n({check.why})\n{check.tail}\n")
+        before = "; it failed before the run too" if check.failed_before else ""
+        parts.append(f"$ {check.command}\n({check.why}{before})\n{check.tail}\n")
     return "\n".join(parts)

@@ -79,6 +79,10 @@ class Sink(Protocol):
 
     def stdout(self, chunk: bytes) -> None: ...
     def stderr(self, chunk: bytes) -> None: ...
+    def exited(self) -> None:
+        """Called once, when the command itself has exited or is about to be ended. What it printed has been passed on;
+        what follows comes from processes that it left, or is a reaction to being ended."""
+
     def tick(self) -> None:
         """Called several times a second, with or without output."""
 

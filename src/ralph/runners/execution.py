@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from ralph.runners.stop import StopSwitch
 
 _READ_SIZE = 1 << 18
+#: More than a full pipe or terminal takes. Another process may fill it again and again.
+_LAST_READS = 32
 
 
 class Execution:
@@ -61,6 +63,7 @@ class Execution:
         self.cause: tuple[EndKind, str] | None = None
         self.ending = False
         self.urgent_sent = False
+        self.answer_closed = False
         self.gone: dict[str, object] | None = None
         self.refused: Ended | None = None
         self.lost = False
@@ -161,7 +164,8 @@ class Execution:
     def _serve(self, key: selectors.SelectorKey) -> None:
         match key.data:
             case "stdout" | "stderr" | "aside":
-                self._read(key.fd)
+                if key.fd in self.outputs:  # it may have ended when the command exited
+                    self._read(key.fd)
             case "stdin":
                 self._write()
             case "keeper":
@@ -231,6 +235,7 @@ class Execution:
                 case "exited":
                     self.status = int(str(message["status"]))
                     self.timers.exited(time.monotonic())
+                    self._close_answer()
                 case "pong":
                     self.heartbeat.answered()
                 case "gone":
@@ -274,9 +279,21 @@ class Execution:
 
     def _end(self, grace: float) -> None:
         self.ending = True
+        self._close_answer()
         self._wake()
         self._ask({"op": "end", "grace": grace})
         self.heartbeat.ending(time.monotonic(), grace)
+
+    def _close_answer(self) -> None:
+        """Reads what the command itself has left in the pipes, and tells the sink."""
+        if self.answer_closed:
+            return
+        self.answer_closed = True
+        for fd in list(self.outputs):
+            for _ in range(_LAST_READS):
+                if fd not in self.outputs or not self._read(fd):
+                    break
+        self.sink.exited()
 
     def _ask(self, message: dict[str, object]) -> None:
         try:

@@ -88,7 +88,6 @@ max_iterations: 10
 # When the agent says that everything is done, ralph runs this itself before it believes it.
 verify:
   - {verify}
-verify_strict: true
 """
 
 #: Keeps the user's own git settings (hooks, signatures, ignored names, line endings) out of this repository.

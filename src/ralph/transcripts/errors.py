@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ralph.transcripts import meta
 from ralph.transcripts.classify import retry_after
+from ralph.transcripts.events import Meta
 from ralph.transcripts.meta import ErrorClass
 
 if TYPE_CHECKING:
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
 #: The message for a transcript that stops before the agent reports how the run ended.
 CUT = "the output ends without a result"
 LIMITS = (ErrorClass.RATE_LIMITED, ErrorClass.QUOTA, ErrorClass.OVERLOADED)
+
+
+def is_cut(event: TranscriptEvent) -> bool:
+    """Whether this is the error of a transcript that stops too early."""
+    return isinstance(event, Meta) and event.meta.get("message") == CUT
 
 
 def limit_events(message: str, error_class: ErrorClass) -> list[TranscriptEvent]:

@@ -13,6 +13,11 @@ class LineFramer:
         self._max_line = max_line
         self._held = bytearray()
 
+    @property
+    def held(self) -> bytes:
+        """The line that has begun and not ended yet."""
+        return bytes(self._held)
+
     def feed(self, chunk: bytes) -> list[str]:
         end = chunk.rfind(b"\n")
         if end < 0:

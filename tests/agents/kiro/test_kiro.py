@@ -67,10 +67,38 @@ def test_tools_have_lines_of_their_own(start: str, end: str) -> None:
     assert len([e for e in found if isinstance(e, ToolStart)]) == 1
 
 
+ANSWER = "\x1b[38;5;141m> \x1b[0m"
+TOOL, ENDED = "🛠️  Using tool: fs_read (trusted)", " ● Completed in 0.0s"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("> I will look.", TOOL, f"> {MARKER}", ENDED),
+        ("> I will look.", TOOL, f"> {MARKER}"),
+        ("> I will look.", TOOL, "> quoted", MARKER, ENDED),
+        (f"{ANSWER}I will look.", TOOL, "> quoted", MARKER, ENDED),
+        (f"{ANSWER}I will look.", TOOL, "> quoted", MARKER),
+        (f"{ANSWER}I will look.", TOOL, "> quoted (using tool: x)", MARKER),
+        ("\x1b[m> \x1b[0mI will look.", TOOL, "> quoted", "", MARKER),
+    ],
+)
+def test_what_a_tool_quotes_is_not_the_agents_answer(lines: tuple[str, ...]) -> None:
+    assert verdict(*lines)["completed"] is False
+
+
+@pytest.mark.parametrize("prefix", [ANSWER, "\x1b[m> \x1b[0m"])
+def test_an_answer_after_a_quotation_counts(prefix: str) -> None:
+    found = events(f"{prefix}I will look.", TOOL, "> quoted", f"{prefix}Done.", MARKER)
+    assert says(found) == ["I will look.", "Done.", MARKER]
+    assert verdict(f"{prefix}I will look.", TOOL, "> quoted", f"{prefix}Done.", MARKER)["completed"] is True
+    assert verdict("> I will look.", TOOL, "x", ENDED, "> Done.", MARKER)["completed"] is True
+
+
 def test_failed_tools_and_tools_without_an_end() -> None:
     found = events("🛠️  Using tool: fs_write", " ● Execution failed after 0.0s:", "🛠️  Using tool: fs_read", "x", "> So.")
     assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.FAIL, ToolStatus.UNKNOWN]
-    assert says(found) == ["So."]
+    assert says(found) == ["> So."]
 
 
 @pytest.mark.parametrize(
@@ -119,5 +147,5 @@ def test_the_output_of_a_tool_that_never_ends_is_shown_in_pieces(monkeypatch: py
 
 def test_an_answer_that_mentions_a_tool_ends_the_tool_before_it() -> None:
     found = events("Using tool: fs_read", "x", "> I ran ls (using tool: shell)")
-    assert says(found) == ["I ran ls (using tool: shell)"]
+    assert says(found) == ["> I ran ls (using tool: shell)"]
     assert len([e for e in found if isinstance(e, ToolStart)]) == 1

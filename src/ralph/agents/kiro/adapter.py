@@ -41,6 +41,8 @@ class KiroAdapter(TranscriptAdapter):
         self._tool: str | None = None  # the call that is running
         self._output: list[str] = []
         self._output_size = 0
+        self._coloured = False
+        self._maybe_answer: int | None = None  # where in the output of the tool an answer may begin
         self._error: str | None = None
         self._done = False
 
@@ -49,9 +51,10 @@ class KiroAdapter(TranscriptAdapter):
             coloured = _SPINNER.sub("", line).lstrip("\r") if "Thinking..." in line else line
             line = strip_escapes(coloured)
             if line.startswith("> ") and _COLOURED_PREFIX.match(coloured):
+                self._coloured = True
                 return self._answer(line)
         if self._tool is not None and line.startswith("> "):
-            return self._answer(line)
+            return self._tool_line(self._tool, line)  # only colour tells an answer from a quotation
         if "sing tool: " in line and (found := _TOOL.match(line)):
             return self._end(ToolStatus.UNKNOWN) + self._start(found.group(1) or found.group(2), line.strip())
         if self._tool is not None:
@@ -91,6 +94,8 @@ class KiroAdapter(TranscriptAdapter):
         if found := _TOOL_END.match(line):
             status = ToolStatus.OK if found.group(1) else ToolStatus.FAIL
             return self._end(status, int(amount(found.group(2)) * 1000))
+        if line.startswith("> ") and not self._coloured and self._maybe_answer is None:
+            self._maybe_answer = len(self._output)
         self._output.append(line)
         self._output_size += len(line) + deltas.FRAGMENT
         if self._output_size <= deltas.MAX_HELD:
@@ -98,14 +103,21 @@ class KiroAdapter(TranscriptAdapter):
         return [ToolOutput(ToolRef(call, self._tools.name(call)), self._take_output())]
 
     def _end(self, status: ToolStatus, took: int | None = None) -> list[TranscriptEvent]:
+        """The end of the tool that is running. If it was not reported, an answer may have begun in its output."""
         if self._tool is None:
             return []
+        words: list[str] = []
+        if status is ToolStatus.UNKNOWN and self._maybe_answer is not None and not self._coloured:
+            words = self._output[self._maybe_answer :]
+            del self._output[self._maybe_answer :]
         events = self._tools.end(self._tool, self._take_output(), status, duration_ms=took)
         self._tool, self._prefixed = None, True
-        return events
+        # The prefix stays: this may still be a quotation, and a marker in a quotation does not count.
+        return [*events, *(Text(Tag.AI, line) for line in words)]
 
     def _take_output(self) -> str:
         output, self._output, self._output_size = "\n".join(self._output), [], 0
+        self._maybe_answer = None
         return output.strip("\n") if output.strip() else ""
 
 

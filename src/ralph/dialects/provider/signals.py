@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph.judging.echo import repeats
 from ralph.judging.signals import Claim, FinalMessage, Markers, Signal
 from ralph.transcripts.events import decode_json
 
@@ -60,9 +61,10 @@ class RalphexReader:
         self._partial = ""
         self.question = ""
 
-    def boundary(self) -> None:
+    def boundary(self, text: str = "") -> None:
         self._boundary = True
-        self._markers.boundary()
+        self._last = ""
+        self._markers.boundary(text)
 
     def feed(self, text: str) -> None:
         self._markers.feed(text)
@@ -126,16 +128,18 @@ class RalphexReader:
         if after.strip():
             self._line(after)
 
-    def claim(self, *, structured: bool) -> Claim:
+    def claim(self, *, structured: bool, prompt: str | None = None) -> Claim:
         """In plain output only the last line counts, because earlier lines may not be the agent's own."""
         signal = self._signal if structured else self._last
+        if signal and not structured and repeats(prompt, self._markers.before_last_line, _written(signal)):
+            return Claim(Signal.NONE, f"the last lines of the output, with {_written(signal)}, repeat the prompt")
         if self.question:
             return Claim(Signal.QUESTION, f"the agent asks: {question_text(self.question)}")
         if signal in _FAILED:
             return Claim(_FAILED[signal], f"the agent reports a failure ({_written(signal)})")
         if signal in _DONE or (signal in _DONE_WITHOUT_PLAN and self._objection is None):
             return self._checked(Claim(Signal.COMPLETE, f"the agent printed {_written(signal)}"))
-        claim = self._markers.claim(structured=structured)
+        claim = self._markers.claim(structured=structured, prompt=prompt)
         if claim.signal is not Signal.NONE:
             return self._checked(claim)
         if self.draft:

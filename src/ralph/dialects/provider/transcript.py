@@ -8,7 +8,7 @@ import msgspec
 
 from ralph.transcripts import meta
 from ralph.transcripts.base import Capabilities, TranscriptAdapter
-from ralph.transcripts.errors import CUT
+from ralph.transcripts.errors import is_cut
 from ralph.transcripts.events import Meta, Tag, Text, ToolStart, TranscriptEvent
 from ralph.transcripts.json_lines import JsonAdapter
 from ralph.transcripts.meta import ErrorClass, Kind
@@ -89,7 +89,7 @@ class ProviderAdapter(TranscriptAdapter):
     def flush(self) -> list[TranscriptEvent]:
         events = self._release()
         # Here the exit code decides about a stream without a result.
-        events += [e for e in self._inspect(self._inner.flush()) if not _is_missing_result(e)]
+        events += [e for e in self._inspect(self._inner.flush()) if not is_cut(e)]
         if self._found is None:
             return events
         found = self._found
@@ -132,7 +132,3 @@ class ProviderAdapter(TranscriptAdapter):
 def _as_system_text(event: TranscriptEvent) -> TranscriptEvent:
     """Noise before a stream, such as an echo of the prompt."""
     return Text(Tag.SYS, event.text) if isinstance(event, Text) else event
-
-
-def _is_missing_result(event: TranscriptEvent) -> bool:
-    return isinstance(event, Meta) and event.meta.get("message") == CUT

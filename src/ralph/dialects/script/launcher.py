@@ -14,7 +14,7 @@ from ralph.agents import registry
 from ralph.agents.spec import Delivery, Invocation
 from ralph.dialects.script.config import leads_out
 from ralph.dialects.script.probe import HERE, REQUIRED, Place, assigned, bash, probe
-from ralph.dialects.script.response import IgnoringAdapter, ResponseReader
+from ralph.dialects.script.response import IgnoringAdapter, RawAdapter, ResponseReader
 from ralph.dialects.script.status import Status, context_notice, hook_notices
 from ralph.errors import UsageError, nearest
 from ralph.judging.signals import Markers
@@ -81,7 +81,7 @@ class ScriptLauncher(Launcher):
 
     def adapter(self, prompt: str) -> TranscriptAdapter:
         name = self._view.transcript
-        self._adapter = IgnoringAdapter() if name is None else transcripts.create(name, prompt=prompt)
+        self._adapter = IgnoringAdapter() if name is None else RawAdapter(transcripts.create(name, prompt=prompt))
         return self._adapter
 
     def reader(self) -> ResponseReader:

@@ -1,0 +1,67 @@
+"""Recognises words that only repeat the prompt, however they were indented, quoted or wrapped.
+
+A prompt often ends with the very marker that the agent must print when it is done. In plain output, nothing but the
+words before the marker tells an echo of the prompt from an answer: an echo has the same words there as the prompt.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: So many letters and digits before the marker that are the same as in the prompt are no coincidence.
+_ENOUGH = 40
+#: How far back the output and the prompt are compared.
+_WINDOW = 1000
+_BLANK_LINES = re.compile(r"\n\s*\n")
+_NOT_LETTERS = re.compile(r"[\W_]+")
+
+
+class Recent:
+    """The end of what was printed."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def add(self, text: str) -> None:
+        if text and not text.isspace():
+            end = _BLANK_LINES.sub("\n", text[-4 * _WINDOW :])
+            self.text = f"{self.text}\n{end}"[-_WINDOW:]
+
+    @property
+    def before_last_line(self) -> str:
+        return self.text.rstrip().rpartition("\n")[0]
+
+
+def repeats(prompt: str | None, before: str, words: str) -> bool:
+    """Whether `words`, printed right after `before`, are an echo of the prompt."""
+    if not prompt or words not in prompt:
+        return False
+    said, line = _letters(before[-_WINDOW:])[-_ENOUGH:], _last_line(before)
+    for found in re.finditer(re.escape(words), prompt):
+        expected = prompt[max(0, found.start() - _WINDOW) : found.start()]
+        context = _letters(expected)[-_ENOUGH:]
+        if said.endswith(context) if context else not said:
+            return True
+        if line and line == _last_line(expected) and _alone(prompt, found):
+            return True
+    return False
+
+
+def _alone(prompt: str, found: re.Match[str]) -> bool:
+    """Whether the words are alone on a line of the prompt."""
+    start, end = prompt.rfind("\n", 0, found.start()) + 1, prompt.find("\n", found.end())
+    around = prompt[start : found.start()] + prompt[found.end() : end if end >= 0 else len(prompt)]
+    return not _letters(around)
+
+
+def _letters(text: str) -> str:
+    return _NOT_LETTERS.sub("", text)
+
+
+def _last_line(text: str) -> str:
+    """The letters of the last line that has any."""
+    while text:
+        text, _, line = text.rpartition("\n")
+        if letters := _letters(line):
+            return letters
+    return ""
