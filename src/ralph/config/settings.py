@@ -58,7 +58,7 @@ CLAUDE_ARGS = "--dangerously-skip-permissions --output-format stream-json --verb
 
 
 class AdapterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`adapters.NAME` in ralph.yml."""
+    """`adapters.NAME` in ralph.yml. `timeout` is how long the agent may be silent."""
 
     enabled: bool = True
     timeout: Amount | None = None
@@ -207,7 +207,7 @@ OPTIONS: tuple[Option, ...] = (
         keys=("cli.prompt_flag",),
     ),
     Option("agent_priority", "Order in which 'auto' looks for agents.", keys=("cli.agent_priority",)),
-    Option("adapters", "Settings per agent: enabled (for 'auto') and timeout (of an iteration)."),
+    Option("adapters", "Settings per agent: enabled (for 'auto') and timeout (without output)."),
     Option(
         "dialect",
         "Convention whose files to follow: auto, none, orchestrator, provider, driver or script. [default: auto]",
@@ -289,7 +289,7 @@ OPTIONS: tuple[Option, ...] = (
         keys=("cli.pty",),
         group="Agent",
     ),
-    Option("prompt", "Prompt text.", ("-p", "--prompt"), "TEXT", ("event_loop.prompt",), group="Prompt"),
+    Option("prompt", "Prompt text.", ("-p", "--prompt"), "TEXT", ("event_loop.prompt", "prompt_text"), group="Prompt"),
     Option(
         "prompt_file",
         "File with the prompt, read again before each iteration. [default: PROMPT.md]",
@@ -377,7 +377,7 @@ OPTIONS: tuple[Option, ...] = (
         "Time limit for the whole run, such as 90s, 15m or 8h. [default: no limit]",
         ("--max-runtime",),
         "TIME",
-        ("event_loop.max_runtime_seconds",),
+        ("event_loop.max_runtime_seconds", "event_loop.max_runtime"),
         group="Limits",
     ),
     Option(
@@ -386,7 +386,7 @@ OPTIONS: tuple[Option, ...] = (
         "prices. [default: no limit]",
         ("--max-cost",),
         "USD",
-        ("event_loop.max_cost_usd",),
+        ("event_loop.max_cost_usd", "event_loop.max_cost"),
         group="Limits",
     ),
     Option("prices", "File with model prices, instead of prices.toml next to your own ralph.yml."),
@@ -455,7 +455,7 @@ OPTIONS: tuple[Option, ...] = (
         "End an iteration after this long without output. [default: 15m]",
         ("--idle-timeout",),
         "TIME",
-        ("event_loop.idle_timeout_seconds",),
+        ("event_loop.idle_timeout_seconds", "event_loop.idle_timeout_secs"),
         group="Limits",
     ),
     Option(
@@ -535,17 +535,22 @@ FIELDS: dict[str, msgspec.structs.FieldInfo] = {f.name: f for f in msgspec.struc
 NOT_ACTED_ON: frozenset[str] = frozenset(
     {
         "core", "hats", "events", "memories", "tasks", "skills", "hooks", "features", "RObot", "tui", "verbose",
-        "backpressure", "cli.default_mode", "cli.idle_timeout_secs", "event_loop.starting_event",
+        "cli.default_mode", "cli.idle_timeout_secs", "event_loop.starting_event",
         "event_loop.required_events", "event_loop.cancellation_promise", "event_loop.persistent",
         "event_loop.enforce_hat_scope", "event_loop.context_window_tokens", "event_loop.checkpoint_interval",
+        "event_loop.starting_hat", "event_loop.mutation_score_warn_threshold", "event_loop.workflow_guards",
+        "event_loop.execution_mode", "event_loop.event_policy", "event_loop.state_machine",
+        "event_loop.path_required_events", "event_loop.verbose", "mode",
         # from the first version of the orchestrator
         "checkpoint_interval", "git_checkpoint", "archive_prompts", "enable_metrics", "metrics_interval", "dry_run",
         "iteration_telemetry", "output_preview_length", "context_window", "context_threshold", "max_prompt_size",
-        "allow_unsafe_paths", "suppress_warnings", "_suppress_warnings", "project",
+        "allow_unsafe_paths", "suppress_warnings", "_suppress_warnings", "project", "agent_args",
     }
 )  # fmt: skip
+#: Those of them that would change what the agent is told.
+PROMPT_PARTS = frozenset({"core", "hats", "memories", "tasks", "skills"})
 #: The same, below `adapters.NAME`.
-ADAPTER_NOT_ACTED_ON = frozenset({"max_retries", "args", "env", "tool_permissions"})
+ADAPTER_NOT_ACTED_ON = frozenset({"max_retries", "args", "env", "tool_permissions", "tool_timeout"})
 
 #: Settings that choose an agent of another convention.
 HOSTED: tuple[str, ...] = ("agent_script", "claude_command", "driver")
