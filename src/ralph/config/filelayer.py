@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ralph.config.convert import convert, short
+from ralph.config.convert import convert, short, split
 from ralph.config.durations import parse_duration
 from ralph.config.gates import GATES, GATES_SECTION, read_gates
 from ralph.config.settings import (
@@ -75,7 +75,8 @@ def _setting(layer: FileLayer, option: Option, entries: dict[str, Entry]) -> Non
         if entry is None or entry.value is None:
             continue
         try:
-            value = convert(option.name, entry.value, strict=True)
+            given = split(option, entry.value) if isinstance(entry.value, str) else entry.value
+            value = convert(option.name, given, strict=True)
         except ValueError as error:
             layer.problem(entry.line, f"{key}: {error}, not {short(entry.value)}")
             continue

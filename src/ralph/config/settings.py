@@ -53,6 +53,12 @@ class ClaudePrompt(StrEnum):
     STDIN = "stdin"
 
 
+class CodexSandbox(StrEnum):
+    NONE = "danger-full-access"
+    WORKSPACE = "workspace-write"
+    READ_ONLY = "read-only"
+
+
 #: The default arguments of `--claude-command`, from the provider convention.
 CLAUDE_ARGS = "--dangerously-skip-permissions --output-format stream-json --verbose"
 
@@ -87,6 +93,7 @@ class Settings(msgspec.Struct, frozen=True):
     claude_retry_patterns: tuple[str, ...] = ()
     preserve_anthropic_api_key: bool = False
     wait_on_limit: Seconds = 0.0
+    codex_sandbox: CodexSandbox = CodexSandbox.NONE
     transcript: str = "auto"
     model: str | None = None
     allowed_tools: tuple[str, ...] = ()
@@ -243,6 +250,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("claude_retry_patterns", "Texts in the output of --claude-command that mean it should be retried."),
     Option("preserve_anthropic_api_key", "Pass ANTHROPIC_API_KEY on to --claude-command."),
     Option("wait_on_limit", "How long to wait after one of claude_limit_patterns matches."),
+    Option("codex_sandbox", "Sandbox of the agent codex: danger-full-access (none), workspace-write or read-only."),
     Option(
         "transcript",
         "Format of the agent's output: auto, plain, rtf1 or another adapter. [default: auto]",
