@@ -140,6 +140,22 @@ def test_the_timeout_of_a_custom_agent_is_applied_and_not_called_ignored(
     assert "warning" not in done.stdout
 
 
+# -- .agent/events.jsonl
+
+
+def test_an_events_file_of_the_tool_itself_is_kept_and_named_once(ralph: Ralph, repo: Path, tools: Tools) -> None:
+    tools.add("my-ai", "sleep 0.1")
+    (repo / "ralph.yml").write_text("agent: custom\ncommand: my-ai\n")
+    (repo / ".agent").mkdir()
+    (repo / ".agent" / "events.jsonl").write_text("old\n")
+    note = ".agent/events.jsonl is not ralph's and stays as it is; the events of this run are in .ralph/latest/events"
+    assert ralph("run", "2", env=tools.env).stdout.count(note) == 1
+    assert (repo / ".agent" / "events.jsonl").read_text() == "old\n"
+    (repo / ".agent" / "events.jsonl").rename(repo / "old.jsonl")
+    assert note not in ralph("run", "1", env=tools.env).stdout
+    assert (repo / ".agent" / "events.jsonl").resolve() == (repo / ".ralph" / "latest" / "events.jsonl").resolve()
+
+
 # -- gates
 
 GATES = """\
