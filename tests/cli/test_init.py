@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     Ralph = Callable[..., subprocess.CompletedProcess[str]]
 
 
+DONE = "<promise>COMPLETE</promise>"
+
+
 def settings(ralph: Ralph, *flags: str) -> dict[str, Any]:
     done = ralph("config", "--json", *flags)
     assert done.returncode == 0, done
@@ -64,14 +67,36 @@ def test_the_new_file_has_the_settings_of_the_existing_files(ralph: Ralph, repo:
     assert settings(ralph, "--config", "ralph.yml") == after
 
 
-def test_scripts_are_referred_to_by_name(ralph: Ralph, repo: Path) -> None:
-    (repo / "config").write_text("AGENT=amp\nDEFAULT_MAX_ITERATIONS=9\n")
-    (repo / "agents").mkdir()
-    (repo / "agents" / "amp.sh").write_text("AGENT_CLI=true\n")
+#: A complete agent script.
+SCRIPT = f"""
+AGENT_CLI=cat
+agent_invoke() {{ echo '{DONE}'; }}
+agent_extract_response() {{ cat "$1"; }}
+agent_format_display() {{ cat; }}
+"""
+
+
+@pytest.mark.parametrize("folder", ["", ".ralph/"])
+def test_the_new_file_names_a_script_that_exists(ralph: Ralph, repo: Path, folder: str) -> None:
+    (repo / folder / "agents").mkdir(parents=True)
+    (repo / folder / "config").write_text("AGENT=amp\nDEFAULT_MAX_ITERATIONS=9\n")
+    (repo / folder / "agents" / "amp.sh").write_text(SCRIPT)
     before = settings(ralph)
     assert ralph("init", "--from-existing").returncode == 0
     assert settings(ralph) == before
-    assert before["max_iterations"] == 9
+    assert (before["max_iterations"], before["agent_script"]) == (9, f"{folder}agents/amp.sh")
+    done = ralph("run")
+    assert done.returncode == 0, done
+
+
+def test_a_script_that_does_not_exist_is_an_error(ralph: Ralph, repo: Path) -> None:
+    (repo / "agents").mkdir()
+    (repo / "config").write_text("AGENT=apm\n")
+    (repo / "agents" / "amp.sh").write_text(SCRIPT)
+    done = ralph("init", "--from-existing")
+    assert done.returncode == 64
+    assert "agents/apm.sh (config:1) does not exist" in done.stderr
+    assert not (repo / "ralph.yml").exists()
 
 
 def test_a_command_that_was_not_approved_is_not_approved_in_the_new_file(ralph: Ralph, repo: Path) -> None:

@@ -86,6 +86,8 @@ def _example(name: str) -> tuple[str, Any]:
         return "status", "status"
     if name == "ui":
         return "quiet", "quiet"
+    if name == "codex_sandbox":
+        return "read-only", "read-only"
     if kind is bool:
         return "true", True
     base = getattr(kind, "__origin__", kind)
@@ -117,6 +119,21 @@ def test_every_setting_can_be_set_by_each_of_its_keys(tmp_path: Path, name: str,
     resolved = resolve(tmp_path, {}, environ={}, may_loosen=frozenset({name}))
     assert getattr(resolved.settings, name) == value
     assert resolved.origins[name] == f"ralph.yml:{2 if section else 1}"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("allowed_tools: Read Write Bash(git *)", "allowed_tools", ("Read", "Write", "Bash(git *)")),
+        ("allowed_tools: Read, Write", "allowed_tools", ("Read", "Write")),
+        ("env_deny: AWS_*, X", "env_deny", ("AWS_*", "X")),
+        ("verify: make a, b", "verify", ("make a, b",)),
+        ("allowed_paths: ['a, b']", "allowed_paths", ("a, b",)),
+        ("mask_env: ''", "mask_env", ()),
+    ],
+)
+def test_a_list_in_a_file_can_be_text_as_in_a_flag(tmp_path: Path, text: str, name: str, value: object) -> None:
+    assert getattr(from_yaml(tmp_path, text).settings, name) == value
 
 
 @pytest.mark.parametrize("name", [o.name for o in OPTIONS if o.flags])

@@ -206,6 +206,19 @@ def test_without_a_driver_file_ralphs_own_agent_runs(project: Project, ralph: Ra
     assert call[call.index("--model") + 1] == "some-model"
 
 
+def test_tools_separated_by_blanks_are_a_list(project: Project, ralph: Ralph) -> None:
+    project.rc('ALLOWED_TOOLS="Read Write Bash(git *)"', "CLAUDE_PERMISSION_MODE=plan")
+    project.cli(
+        "claude",
+        'if [ "$1" = --version ]; then echo "2.1.0 (Claude Code)"; exit; fi\n' + says(*claude(status("true"))),
+    )
+    done = ralph("run", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    call = project.calls("claude")[-1]
+    assert call[call.index("--allowedTools") + 1] == "Read,Write,Bash(git *)"
+    assert "CLAUDE_PERMISSION_MODE=plan is ignored, because there is no driver file" in done.stdout
+
+
 def test_a_ticked_plan_is_complete(project: Project, ralph: Ralph) -> None:
     project.rc("PLATFORM_DRIVER=my-platform")
     project.drivers()

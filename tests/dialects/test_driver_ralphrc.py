@@ -148,7 +148,8 @@ def test_keys_become_settings_with_their_lines(tmp_path: Path) -> None:
     assert (s.breaker_cooldown, s.breaker_auto_reset) == (600.0, True)
     assert resolved.origins["wall_timeout"] == ".ralphrc:2"
     assert resolved.origins["verify"] == ".ralphrc:6, .ralphrc:7"
-    assert resolved.warnings == []
+    (warning,) = resolved.warnings
+    assert warning.startswith(".ralphrc:14: CB_AUTO_RESET: when stuck, ralph waits for CB_COOLDOWN_MINUTES")
 
 
 def test_a_flag_beats_the_environment_which_beats_the_file(tmp_path: Path) -> None:
@@ -189,7 +190,7 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     rc(
         tmp_path,
         "CLAUDE_TIMEOUT_MINUTES=soon",
-        "SESSION_CONTINUITY=maybe",
+        "CB_NO_PROGRESS_THRESHOLD=few",
         "QUALITY_GATES=x",
         "QUALITY_GATE_MODE=never",
     )
@@ -197,17 +198,45 @@ def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
         settings(tmp_path)
     for part in (
         ".ralphrc:1: CLAUDE_TIMEOUT_MINUTES",
-        ".ralphrc:2: SESSION_CONTINUITY",
+        ".ralphrc:2: CB_NO_PROGRESS_THRESHOLD",
         ".ralphrc:4: QUALITY_GATE_MODE",
     ):
         assert part in str(caught.value)
 
 
-def test_gates_that_only_warn_do_not_prevent_completion(tmp_path: Path) -> None:
-    rc(tmp_path, "QUALITY_GATES='make lint'", 'QUALITY_GATE_MODE="${QUALITY_GATE_MODE:-warn}"', "TEST_COMMAND=true")
+MUST_PASS = "must pass before the work counts as complete, although QUALITY_GATE_MODE is"
+NOT_RUN = "are not run because QUALITY_GATE_MODE is"
+
+
+@pytest.mark.parametrize(
+    ("mode", "verify", "warnings"),
+    [
+        ("QUALITY_GATE_MODE=block", ("make test", "make lint"), []),
+        ("QUALITY_GATE_MODE=circuit-breaker", ("make test", "make lint"), []),
+        (
+            'QUALITY_GATE_MODE="${QUALITY_GATE_MODE:-warn}"',
+            ("make test",),
+            [
+                f".ralphrc:1: TEST_COMMAND {MUST_PASS} warn (.ralphrc:3)",
+                f".ralphrc:2: QUALITY_GATES {NOT_RUN} warn (.ralphrc:3); set it to block to run them",
+            ],
+        ),
+        (
+            "",
+            ("make test", "make lint"),
+            [
+                f".ralphrc:{line}: {key} {MUST_PASS} not set"
+                for line, key in ((1, "TEST_COMMAND"), (2, "QUALITY_GATES"))
+            ],
+        ),
+    ],
+)
+def test_what_the_mode_of_the_gates_means(
+    tmp_path: Path, mode: str, verify: tuple[str, ...], warnings: list[str]
+) -> None:
+    rc(tmp_path, "TEST_COMMAND='make test'", "QUALITY_GATES='make lint'", mode)
     resolved = settings(tmp_path)
-    assert resolved.settings.verify == ("true",)
-    assert "QUALITY_GATE_MODE is warn" in resolved.warnings[0]
+    assert (resolved.settings.verify, resolved.warnings) == (verify, warnings)
 
 
 def test_the_file_in_dot_ralph_takes_precedence(tmp_path: Path) -> None:
@@ -260,3 +289,75 @@ def test_an_invalid_denial_mode_is_reported(tmp_path: Path) -> None:
     rc(tmp_path, "PERMISSION_DENIAL_MODE=threshold", "CB_PERMISSION_DENIAL_THRESHOLD=many")
     with pytest.raises(UsageError, match="CB_PERMISSION_DENIAL_THRESHOLD must be a whole number"):
         settings(tmp_path)
+
+
+# -- the files of the convention's users
+
+#: Lines of the convention's own templates, the setting that each must become, and its value.
+OBEYED = [
+    ('PLATFORM_DRIVER="${PLATFORM_DRIVER:-claude-code}"', "driver", "claude-code"),
+    ("MAX_CALLS_PER_HOUR=100", "max_calls_per_hour", 100),
+    ("CLAUDE_TIMEOUT_MINUTES=15", "wall_timeout", 900.0),
+    ('ALLOWED_TOOLS="Write,Read,Bash(git *)"', "allowed_tools", ("Write", "Read", "Bash(git *)")),
+    ('ALLOWED_TOOLS="Read Write Bash(git *)"', "allowed_tools", ("Read", "Write", "Bash(git *)")),
+    (
+        'ALLOWED_TOOLS="Read, Write  Bash(a, b c) mcp__x__*"',
+        "allowed_tools",
+        ("Read", "Write", "Bash(a, b c)", "mcp__x__*"),
+    ),
+    ('ALLOWED_TOOLS=("Read" # why\n  "Bash(git *)"\n)', "allowed_tools", ("Read", "Bash(git *)")),
+    ("SESSION_CONTINUITY=true", "continue_session", True),
+    ("SESSION_EXPIRY_HOURS=24", "session_expiry", 86400.0),
+    ("CB_NO_PROGRESS_THRESHOLD=3", "stuck_after", 3),
+    ("CB_SAME_ERROR_THRESHOLD=5", "same_error_after", 5),
+    ("CB_COOLDOWN_MINUTES=30", "breaker_cooldown", 1800.0),
+    ("CB_AUTO_RESET=false", "breaker_auto_reset", False),
+    ("PERMISSION_DENIAL_MODE=continue", "denied_after", 0),
+    ("QUALITY_GATE_TIMEOUT=120", "verify_timeout", 120.0),
+    ("QUALITY_GATE_MODE=block; QUALITY_GATES=(a 'b c')", "verify", ("a", "b c")),
+    ('PROMPT_FILE="PROMPT.md"', "prompt_file", "PROMPT.md"),
+    ('FIX_PLAN_FILE="@fix_plan.md"', "fix_plan", "@fix_plan.md"),
+]
+
+
+@pytest.mark.parametrize(("line", "name", "value"), OBEYED)
+def test_a_key_becomes_the_setting_with_its_meaning(tmp_path: Path, line: str, name: str, value: object) -> None:
+    rc(tmp_path, line)
+    resolved = settings(tmp_path)
+    assert getattr(resolved.settings, name) == value
+    assert resolved.warnings == []
+
+
+#: Lines of the convention's own templates that ralph cannot obey, and what it says about them.
+NAMED = [
+    *(
+        (line, f"not supported yet, ignored: {line.partition('=')[0]}")
+        for line in (
+            'TASK_SOURCES="local"', 'GITHUB_TASK_LABEL="ralph-task"', 'BEADS_FILTER="status:open"',
+            "CB_OUTPUT_DECLINE_THRESHOLD=70", "CLAUDE_AUTO_UPDATE=true", 'CLAUDE_MIN_VERSION="2.0.76"',
+            "RALPH_VERBOSE=false", 'AGENT_FILE="@AGENT.md"', "MAX_TOKENS_PER_HOUR=0",
+            "QUALITY_GATE_ON_COMPLETION_ONLY=true", "REVIEW_MODE=off", "REVIEW_ENABLED=false", "REVIEW_INTERVAL=5",
+            'SANDBOX_DOCKER_IMAGE="ralph-sandbox:latest"', 'SANDBOX_E2B_TIMEOUT="3600"',
+            "MAX_CONSECUTIVE_TEST_LOOPS=3", "CB_READ_ONLY_TIMEOUT_THRESHOLD=2",
+            'RALPH_SHELL_INIT_FILE=""',
+        )
+    ),
+    ('SANDBOX_PROVIDER="docker"', "there is no sandbox; the agent runs on this machine"),
+    ("SESSION_CONTINUITY=1", "SESSION_CONTINUITY: only true turns it on, so '1' counts as false"),
+    ("PR_ENABLED=true", "unknown key 'PR_ENABLED'"),
+    ("OTHER=(a b)", "OTHER is an array"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "text"), NAMED)
+def test_a_key_without_effect_is_named_and_stops_nothing(tmp_path: Path, line: str, text: str) -> None:
+    rc(tmp_path, line)
+    assert any(text in warning for warning in settings(tmp_path).warnings)
+
+
+@pytest.mark.parametrize(
+    "line", ["PROJECT_NAME='${PROJECT_NAME:-my-project}'", "PROJECT_TYPE=go", "CLAUDE_OUTPUT_FORMAT=json"]
+)
+def test_a_key_that_changes_nothing_needs_no_warning(tmp_path: Path, line: str) -> None:
+    rc(tmp_path, line)
+    assert settings(tmp_path).warnings == []

@@ -204,21 +204,26 @@ def test_the_prompt_on_stdin(ralph: Ralph, repo: Path, tools: Tools) -> None:
 # -- Adapter Timeout
 
 
-def test_an_adapter_that_takes_too_long_is_stopped(ralph: Ralph, repo: Path, tools: Tools) -> None:
+@pytest.mark.parametrize(
+    ("beat", "outcome"), [("sleep 30", "timeout_idle"), ("for n in {1..10}; do echo on it; sleep 0.3; done", "ok")]
+)
+def test_an_adapter_that_is_silent_for_too_long_is_stopped(
+    ralph: Ralph, repo: Path, tools: Tools, beat: str, outcome: str
+) -> None:
     """Given `adapters.claude.timeout: 60`
     When Claude runs for more than 60 seconds
     Then Ralph sends SIGTERM and marks the iteration as timed out
 
-    (with 1 second)
+    (with 2 seconds; its own tool restarts the clock with each line of output, and so do we)
     """
-    body = f"trap 'touch {tools.seen}/got-term; exit 1' TERM\nwhile :; do echo working; sleep 0.1; done"
+    body = f"trap 'touch {tools.seen}/got-term; exit 1' TERM\n({beat}) & wait\n{claude()}"
     tools.add("claude", body)
-    config(repo, "cli:\n  backend: claude\nadapters:\n  claude:\n    timeout: 1\n  gemini:\n    timeout: 900\n")
+    config(repo, "cli:\n  backend: claude\nadapters:\n  claude:\n    timeout: 2\n  gemini:\n    timeout: 1\n")
     started = time.monotonic()
     done = ralph("run", "1", env=tools.env)
     assert time.monotonic() - started < 20
-    assert (tools.seen / "got-term").exists()
-    assert outcomes(repo) == ["timeout_wall"], done
+    assert (tools.seen / "got-term").exists() is (outcome != "ok")
+    assert outcomes(repo) == [outcome], done
 
 
 # -- Working Directory
@@ -337,15 +342,17 @@ def test_a_file_of_the_first_version(ralph: Ralph, repo: Path, tools: Tools) -> 
 
 def test_a_file_with_hats_and_everything_else(ralph: Ralph, repo: Path, tools: Tools) -> None:
     config(repo, (FIXTURES / "hats.yml").read_text())
+    (repo / "Makefile").write_text("test:\n\ttouch tested\n")
     tools.add("claude", claude(f'<event topic="piece.ready" target="builder">the parser</event>\n{DONE}'))
     done = ralph("run", env=tools.env)
     assert done.returncode == 0, done
     (idle,) = [line for line in done.stdout.splitlines() if "not acted on yet" in line]
     for key in ("core", "hats", "events", "memories", "tasks", "skills", "hooks", "features", "RObot", "tui",
-                "backpressure", "cli.idle_timeout_secs", "event_loop.starting_event",
+                "cli.idle_timeout_secs", "event_loop.starting_event",
                 "event_loop.required_events"):  # fmt: skip
         assert key in idle
     assert "unknown key" not in done.stdout
+    assert (repo / "tested").exists()
     assert "piece.ready to builder: the parser" in done.stdout
 
 
@@ -363,10 +370,10 @@ def test_the_idle_timeout_for_interactive_use_does_not_apply_to_a_run(tmp_path: 
 
 
 def test_an_unknown_key_gets_a_suggestion(ralph: Ralph, repo: Path) -> None:
-    config(repo, "agent: demo\nevent_loop:\n  max_iteration: 3\n  idle_timeout_secs: 1800\n")
+    config(repo, "agent: demo\nevent_loop:\n  max_iteration: 3\n  idle_timeouts: 1800\n")
     warnings = ralph("config").stderr
     assert "ralph.yml:3: unknown key 'event_loop.max_iteration' (did you mean 'event_loop.max_iterations'?)" in warnings
-    assert "ralph.yml:4: unknown key 'event_loop.idle_timeout_secs'" in warnings
+    assert "ralph.yml:4: unknown key 'event_loop.idle_timeouts'" in warnings
 
 
 def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:

@@ -84,6 +84,8 @@ def execute(
                     loop.note(f"warning: {warning}")
                 if source.absent:
                     loop.note(NO_PROMPT)
+                if journal.not_linked is not None:
+                    loop.note(journal.not_linked)
                 for name in recovered:
                     loop.note(f"the record of run {name}, which died, had been deleted; it was restored")
                 for dead in report_dead_runs(state):

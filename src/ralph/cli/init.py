@@ -9,7 +9,7 @@ import click
 
 from ralph.cli.echo import echo
 from ralph.config.yamlfile import NAMES
-from ralph.dialects.detect import find
+from ralph.dialects.detect import Dialect, find
 from ralph.errors import RunError, UsageError
 from ralph.planning.approvals import items_to_approve, of_config, of_dialect
 from ralph.planning.settle import working_directory
@@ -40,6 +40,13 @@ max_iterations: 30
 # What the agent may change:
 # allowed_paths: [src, tests, docs]
 """
+
+#: What a translated ralph.yml refers to.
+_STILL_NEEDED = {
+    Dialect.PROVIDER: "only the program that it names, the plans and the prompts",
+    Dialect.DRIVER: "the prompt, the plan, the drivers, and .ralphrc for variables that only drivers and agents read",
+    Dialect.SCRIPT: "the prompt, the script that it names, and the config next to the scripts",
+}
 
 _PROMPT = """\
 # Task
@@ -97,7 +104,7 @@ def _remember(path: Path) -> None:
 
 def _from_existing(workdir: Path) -> None:
     from ralph.config.layers import resolve
-    from ralph.dialects.detect import RUN_TO_BE_READ, Dialect, choose
+    from ralph.dialects.detect import RUN_TO_BE_READ, choose
     from ralph.dialects.modules import module
     from ralph.dialects.translate import as_yaml
 
@@ -118,11 +125,15 @@ def _from_existing(workdir: Path) -> None:
         trust = required(trust, of_dialect(found, workdir, environ))
     layer = module(found.dialect).layer(found, workdir, environ)
     resolved = resolve(workdir, {}, environ={}, dialect=layer)  # raises a UsageError if these files are wrong
+    script = resolved.settings.agent_script
+    if script is not None and not (workdir / script).is_file():
+        origin = resolved.origins["agent_script"]
+        raise UsageError(f"{script} ({origin}) does not exist, so no ralph.yml was written: correct AGENT first")
     wanted = items_to_approve(resolved, workdir)
     if write(workdir / "ralph.yml", as_yaml(found, layer)) and not trust.recalling(wanted).missing(wanted):
         _remember(workdir / "ralph.yml")
     for note in (*notes, *resolved.warnings):
         echo(f"note: {note}")
     echo(f"ralph.yml has the settings of the {found.dialect} convention's files ({found.why}).")
-    echo("Of these files, it still needs only the scripts that it names.")
+    echo(f"Of these files, it still needs {_STILL_NEEDED[found.dialect]}.")
     echo("Next: read ralph.yml, try `ralph run --dry-run`, then `ralph run`.")

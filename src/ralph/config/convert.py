@@ -72,6 +72,8 @@ def expected(name: str, value: Any = None) -> str:
 
 #: A comma that is not in parentheses, unlike the one in `Bash(git log, git diff)`.
 _COMMA = re.compile(r",(?![^()]*\))")
+#: Claude Code also accepts blanks between tools, and no tool has one in its name.
+_COMMA_OR_BLANK = re.compile(r"[,\s]+(?![^()]*\))")
 
 
 _COMMA_LISTS = frozenset(
@@ -83,12 +85,13 @@ _COMMA_LISTS = frozenset(
 
 
 def split(option: Option, value: Any) -> Any:
-    """Splits a list in a flag or variable: some settings are separated by commas. Empty items are dropped."""
+    """Splits a list that is written as text: some settings are separated by commas. Empty items are dropped."""
     if not is_list(option.name):
         return value
     items = [value] if isinstance(value, str) else list(value)
     if option.name in _COMMA_LISTS:
-        items = [part.strip() for item in items for part in _COMMA.split(item)]
+        separator = _COMMA_OR_BLANK if option.name == "allowed_tools" else _COMMA
+        items = [part.strip() for item in items for part in separator.split(item)]
     return [item for item in items if item.strip()]
 
 

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ralph.config.convert import convert, short
+from ralph.config.convert import convert, short, split
 from ralph.config.durations import parse_duration
+from ralph.config.gates import GATES, GATES_SECTION, read_gates
 from ralph.config.settings import (
     ADAPTER_NOT_ACTED_ON,
     NOT_ACTED_ON,
     OPTIONS,
+    PROMPT_PARTS,
     RETIRED,
     SECTIONS,
     AdapterSettings,
@@ -61,6 +63,7 @@ def read_layer(file: YamlFile, shown: str) -> FileLayer:
             _adapters(layer, file.entries)
         else:
             _setting(layer, option, file.entries)
+    _gates(layer, file.entries)
     _others(layer, file.entries)
     layer.problems.sort()
     layer.remarks.sort()
@@ -75,7 +78,8 @@ def _setting(layer: FileLayer, option: Option, entries: dict[str, Entry]) -> Non
         if entry is None or entry.value is None:
             continue
         try:
-            value = convert(option.name, entry.value, strict=True)
+            given = split(option, entry.value) if isinstance(entry.value, str) else entry.value
+            value = convert(option.name, given, strict=True)
         except ValueError as error:
             layer.problem(entry.line, f"{key}: {error}, not {short(entry.value)}")
             continue
@@ -115,6 +119,8 @@ def _check_agent(layer: FileLayer, key: str, line: int, value: Any) -> Any:
 
 
 def _adapters(layer: FileLayer, entries: dict[str, Entry]) -> None:
+    from ralph.agents import registry
+
     top = entries.get("adapters")
     if top is None or top.value is None:
         return
@@ -122,6 +128,7 @@ def _adapters(layer: FileLayer, entries: dict[str, Entry]) -> None:
         layer.problem(top.line, f"adapters: expected names of agents, each with its settings, not {short(top.value)}")
         return
     found: dict[str, AdapterSettings] = {}
+    names = {alias: spec.name for spec in registry.all_specs() for alias in spec.aliases}
     for name, body in top.value.items():
         key = f"adapters.{name}"
         line = entries[key].line
@@ -131,15 +138,15 @@ def _adapters(layer: FileLayer, entries: dict[str, Entry]) -> None:
         if not isinstance(body, dict):
             layer.problem(line, f"{key}: expected the keys enabled or timeout, not {short(body)}")
             continue
-        found[name] = _adapter(layer, key, entries, list(body))
+        found[names.get(name) or name] = _adapter(layer, key, entries, list(body))
     layer.values["adapters"], layer.origins["adapters"] = found, f"{layer.shown}:{top.line}"
 
 
 def _check_name(layer: FileLayer, name: str, line: int) -> None:
     from ralph.agents import registry
 
-    known = {*registry.names(), *(alias for spec in registry.all_specs() for alias in spec.aliases)}
-    if name not in known:
+    known = {*registry.names(), *(alias for spec in registry.all_specs() for alias in spec.aliases), "custom"}
+    if name not in known and not registry.project_files(layer.base):
         layer.remark(line, f"adapters: there is no agent '{name}'{nearest(name, known)}; it is ignored")
 
 
@@ -165,12 +172,32 @@ def _adapter(layer: FileLayer, key: str, entries: dict[str, Entry], names: list[
     return AdapterSettings(enabled, timeout)
 
 
+def _gates(layer: FileLayer, entries: dict[str, Entry]) -> None:
+    """Gates are checks, like the commands in `verify`."""
+    section = entries.get(GATES_SECTION)
+    if section is not None and isinstance(section.value, dict):
+        layer.idle += [key for name in section.value if (key := f"{GATES_SECTION}.{name}") not in GATES]
+    elif section is not None and section.value is not None:
+        layer.remark(section.line, f"{GATES_SECTION}: expected gates, not {short(section.value)}; it is ignored")
+    for key in GATES:
+        entry = entries.get(key)
+        if entry is None or entry.value is None:
+            continue
+        gates = read_gates(entry.value)
+        for text in gates.remarks:
+            layer.remark(entry.line, f"{key}: {text}")
+        if gates.commands:
+            before, origin = layer.values.get("verify", ()), f"{layer.shown}:{entry.line}"
+            origin = f"{layer.origins['verify']}, {origin}" if before else origin
+            layer.set("verify", tuple(dict.fromkeys((*before, *gates.commands))), origin)
+
+
 def _others(layer: FileLayer, entries: dict[str, Entry]) -> None:
     """Keys that are not settings. Those that other tools support share one warning; each unknown key has its own."""
     idle = layer.idle
     for key, entry in entries.items():
         parent = key.rpartition(".")[0]
-        if key in _BY_KEY or (parent and parent not in SECTIONS):
+        if key in _BY_KEY or key in (*GATES, GATES_SECTION) or (parent and parent not in SECTIONS):
             continue
         if key.startswith("_") and key not in NOT_ACTED_ON:
             continue  # by convention, a place for anchors
@@ -185,4 +212,5 @@ def _others(layer: FileLayer, entries: dict[str, Entry]) -> None:
             hint = nearest(key, [*_BY_KEY, *NOT_ACTED_ON, *SECTIONS])
             layer.remark(entry.line, f"unknown key '{key}'{hint}; it is ignored")
     if idle:
-        layer.remarks.append((0, f"{layer.shown}: known, but not acted on yet: {', '.join(idle)}"))
+        alone = "; the agent gets only your prompt" if PROMPT_PARTS & {*idle} else ""
+        layer.remarks.append((0, f"{layer.shown}: known, but not acted on yet: {', '.join(idle)}{alone}"))

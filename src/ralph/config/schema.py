@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from ralph.config.gates import GATES
 from ralph.config.settings import FIELDS, NOT_ACTED_ON, OPTIONS, default, is_duration, is_list, is_yes_or_no
 
 _DURATION: dict[str, Any] = {
@@ -40,6 +41,8 @@ def json_schema() -> dict[str, Any]:
             node["default"] = value
         for key in option.all_keys:
             _put(root, key, node)
+    for key in GATES:
+        _put(root, key, {"description": "Gates with a command each, which is checked like those in verify."})
     for key in sorted(NOT_ACTED_ON):
         _put(root, key, {"description": "Accepted, but not acted on yet."})
     return root

@@ -53,12 +53,18 @@ class ClaudePrompt(StrEnum):
     STDIN = "stdin"
 
 
+class CodexSandbox(StrEnum):
+    NONE = "danger-full-access"
+    WORKSPACE = "workspace-write"
+    READ_ONLY = "read-only"
+
+
 #: The default arguments of `--claude-command`, from the provider convention.
 CLAUDE_ARGS = "--dangerously-skip-permissions --output-format stream-json --verbose"
 
 
 class AdapterSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`adapters.NAME` in ralph.yml."""
+    """`adapters.NAME` in ralph.yml. `timeout` is how long the agent may be silent."""
 
     enabled: bool = True
     timeout: Amount | None = None
@@ -87,6 +93,7 @@ class Settings(msgspec.Struct, frozen=True):
     claude_retry_patterns: tuple[str, ...] = ()
     preserve_anthropic_api_key: bool = False
     wait_on_limit: Seconds = 0.0
+    codex_sandbox: CodexSandbox = CodexSandbox.NONE
     transcript: str = "auto"
     model: str | None = None
     allowed_tools: tuple[str, ...] = ()
@@ -207,7 +214,7 @@ OPTIONS: tuple[Option, ...] = (
         keys=("cli.prompt_flag",),
     ),
     Option("agent_priority", "Order in which 'auto' looks for agents.", keys=("cli.agent_priority",)),
-    Option("adapters", "Settings per agent: enabled (for 'auto') and timeout (of an iteration)."),
+    Option("adapters", "Settings per agent: enabled (for 'auto') and timeout (without output)."),
     Option(
         "dialect",
         "Convention whose files to follow: auto, none, orchestrator, provider, driver or script. [default: auto]",
@@ -243,6 +250,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("claude_retry_patterns", "Texts in the output of --claude-command that mean it should be retried."),
     Option("preserve_anthropic_api_key", "Pass ANTHROPIC_API_KEY on to --claude-command."),
     Option("wait_on_limit", "How long to wait after one of claude_limit_patterns matches."),
+    Option("codex_sandbox", "Sandbox of the agent codex: danger-full-access (none), workspace-write or read-only."),
     Option(
         "transcript",
         "Format of the agent's output: auto, plain, rtf1 or another adapter. [default: auto]",
@@ -289,7 +297,7 @@ OPTIONS: tuple[Option, ...] = (
         keys=("cli.pty",),
         group="Agent",
     ),
-    Option("prompt", "Prompt text.", ("-p", "--prompt"), "TEXT", ("event_loop.prompt",), group="Prompt"),
+    Option("prompt", "Prompt text.", ("-p", "--prompt"), "TEXT", ("event_loop.prompt", "prompt_text"), group="Prompt"),
     Option(
         "prompt_file",
         "File with the prompt, read again before each iteration. [default: PROMPT.md]",
@@ -377,7 +385,7 @@ OPTIONS: tuple[Option, ...] = (
         "Time limit for the whole run, such as 90s, 15m or 8h. [default: no limit]",
         ("--max-runtime",),
         "TIME",
-        ("event_loop.max_runtime_seconds",),
+        ("event_loop.max_runtime_seconds", "event_loop.max_runtime"),
         group="Limits",
     ),
     Option(
@@ -386,7 +394,7 @@ OPTIONS: tuple[Option, ...] = (
         "prices. [default: no limit]",
         ("--max-cost",),
         "USD",
-        ("event_loop.max_cost_usd",),
+        ("event_loop.max_cost_usd", "event_loop.max_cost"),
         group="Limits",
     ),
     Option("prices", "File with model prices, instead of prices.toml next to your own ralph.yml."),
@@ -455,7 +463,7 @@ OPTIONS: tuple[Option, ...] = (
         "End an iteration after this long without output. [default: 15m]",
         ("--idle-timeout",),
         "TIME",
-        ("event_loop.idle_timeout_seconds",),
+        ("event_loop.idle_timeout_seconds", "event_loop.idle_timeout_secs"),
         group="Limits",
     ),
     Option(
@@ -535,13 +543,16 @@ FIELDS: dict[str, msgspec.structs.FieldInfo] = {f.name: f for f in msgspec.struc
 NOT_ACTED_ON: frozenset[str] = frozenset(
     {
         "core", "hats", "events", "memories", "tasks", "skills", "hooks", "features", "RObot", "tui", "verbose",
-        "backpressure", "cli.default_mode", "cli.idle_timeout_secs", "event_loop.starting_event",
+        "cli.default_mode", "cli.idle_timeout_secs", "event_loop.starting_event",
         "event_loop.required_events", "event_loop.cancellation_promise", "event_loop.persistent",
         "event_loop.enforce_hat_scope", "event_loop.context_window_tokens", "event_loop.checkpoint_interval",
+        "event_loop.starting_hat", "event_loop.mutation_score_warn_threshold", "event_loop.workflow_guards",
+        "event_loop.execution_mode", "event_loop.event_policy", "event_loop.state_machine",
+        "event_loop.path_required_events", "event_loop.verbose", "mode",
         # from the first version of the orchestrator
         "checkpoint_interval", "git_checkpoint", "archive_prompts", "enable_metrics", "metrics_interval", "dry_run",
         "iteration_telemetry", "output_preview_length", "context_window", "context_threshold", "max_prompt_size",
-        "allow_unsafe_paths", "suppress_warnings", "_suppress_warnings", "project",
+        "allow_unsafe_paths", "suppress_warnings", "_suppress_warnings", "project", "agent_args",
     }
 )  # fmt: skip
 #: Former settings of ralph, and what to do about them.
@@ -549,8 +560,10 @@ RETIRED: dict[str, str] = {
     "verify_strict": "it has no effect, because every check must pass now; "
     "verify_baseline accepts a check that failed before the run too",
 }
-#: Keys of other tools below `adapters.NAME`.
-ADAPTER_NOT_ACTED_ON = frozenset({"max_retries", "args", "env", "tool_permissions"})
+#: Those of them that would change what the agent is told.
+PROMPT_PARTS = frozenset({"core", "hats", "memories", "tasks", "skills"})
+#: The same, below `adapters.NAME`.
+ADAPTER_NOT_ACTED_ON = frozenset({"max_retries", "args", "env", "tool_permissions", "tool_timeout"})
 
 #: Settings that choose an agent of another convention.
 HOSTED: tuple[str, ...] = ("agent_script", "claude_command", "driver")

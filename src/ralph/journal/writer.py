@@ -141,6 +141,19 @@ class JournalWriter:
         replace_file(self.paths.baseline, json.dumps(msgspec.to_builtins(snapshot)).encode("ascii"))
         self._backup.keep(self.paths.baseline)
 
+    @property
+    def not_linked(self) -> str | None:
+        """A note for the user if another tool's file is where the link to the newest events would be."""
+        link = self._state.agent_events
+        if link.is_symlink() or not link.exists():
+            return None
+        shown = link.relative_to(self._state.workdir)
+        events = self._state.latest.relative_to(self._state.workdir) / self.paths.events.name
+        return (
+            f"{shown} is not ralph's and stays as it is; the events of this run are in {events}. "
+            f"Move {shown} away if you want a link to the newest run there"
+        )
+
     def at(self, iteration: int) -> None:
         """Sets the iteration that the next events belong to."""
         self._iteration = iteration

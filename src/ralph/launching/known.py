@@ -13,7 +13,7 @@ from ralph.agents import detect, registry
 from ralph.agents.compose import arguments, choose_invocation, unknown_tools
 from ralph.agents.spec import AgentSpec, Delivery, Invocation
 from ralph.agents.versions import below
-from ralph.config.settings import PromptMode
+from ralph.config.settings import CodexSandbox, PromptMode
 from ralph.errors import UsageError
 from ralph.launching.environment import login_withheld
 from ralph.launching.launch import Launch
@@ -107,6 +107,10 @@ def launch_for(resolved: Resolved, workdir: Path, found: Installed) -> Launch:
     settings = resolved.settings
     environ = resolved.environ
     invocation = choose_invocation(spec, found.version, lambda args: detect.help_text(found.program, args, environ))
+    if spec.name == "codex" and settings.codex_sandbox is not CodexSandbox.NONE:
+        # Unlike --sandbox, `codex exec resume` knows this flag, too.
+        sandbox = ("-c", f'sandbox_mode="{settings.codex_sandbox}"')
+        invocation = msgspec.structs.replace(invocation, approve=sandbox)
     base = [found.program, *arguments(spec, invocation, model=settings.model, tools=settings.allowed_tools)]
     resolved = _check_sessions(resolved, spec, invocation)
     resolved = resolved.warn(*_too_old(found), *login_withheld(resolved, spec))

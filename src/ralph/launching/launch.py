@@ -93,20 +93,23 @@ class Launch(msgspec.Struct, frozen=True):
 
     @property
     def idle_timeout(self) -> tuple[float, str]:
-        """How long an iteration may be silent, and where that is set: by the user, else in the agent's spec."""
+        """How long an iteration may be silent, and where that is set: by the user, else in the agent's spec.
+
+        `adapters.NAME.timeout` sets it for one agent, and overrides a file's setting for all of them.
+        """
+        origin, adapter = self.resolved.origins["idle_timeout"], self.settings.adapters.get(self.agent)
+        typed = origin.startswith("-") or origin.isupper()  # a flag or a variable
+        if adapter is not None and adapter.timeout is not None and not typed:
+            return adapter.timeout, f"adapters.{self.agent}.timeout"
         if self.resolved.is_default("idle_timeout") and self.spec is not None and self.spec.idle_timeout is not None:
             return self.spec.idle_timeout, f"for {self.spec.title}"
-        return self.settings.idle_timeout, self.resolved.origins["idle_timeout"]
+        return self.settings.idle_timeout, origin
 
     @property
     def wall_timeout(self) -> tuple[float, str]:
-        """How long an iteration may take, and where that is set. `adapters.NAME.timeout` sets it for one agent."""
-        if self.resolved.is_default("wall_timeout"):
-            adapter = self.settings.adapters.get(self.agent)
-            if adapter is not None and adapter.timeout is not None:
-                return adapter.timeout, f"adapters.{self.agent}.timeout"
-            if self.spec is not None and self.spec.wall_timeout is not None:
-                return self.spec.wall_timeout, f"for {self.spec.title}"
+        """How long an iteration may take, and where that is set: by the user, else in the agent's spec."""
+        if self.resolved.is_default("wall_timeout") and self.spec is not None and self.spec.wall_timeout is not None:
+            return self.spec.wall_timeout, f"for {self.spec.title}"
         return self.settings.wall_timeout, self.resolved.origins["wall_timeout"]
 
     def reader(self, markers: Markers) -> SignalReader | None:

@@ -35,6 +35,7 @@ def launch_builtin(resolved: Resolved, workdir: Path, name: str, file: RcFile, t
         spec = _spec(resolved, workdir, name, trust)
         found, warnings = _installed(spec, command, resolved.environ)
         resolved = resolved.warn(*warnings)
+    resolved = resolved.warn(*_only_for_drivers(resolved, found.spec, file))
     launch = launch_for(_with_model(resolved, found.spec, file), workdir, found)
     return msgspec.structs.replace(launch, dialect=f"driver (no driver file, so ralph's own {launch.agent})")
 
@@ -62,6 +63,15 @@ def _installed(spec: AgentSpec, command: str, environ: dict[str, str]) -> tuple[
         ignored = f"CLAUDE_CODE_CMD='{command}' is not a single program; it is ignored"
         return detect.explicit(spec, environ), [] if command == "claude" else [ignored]
     return detect.Installed(spec, program, detect.probe(spec, program, environ)[1]), []
+
+
+def _only_for_drivers(resolved: Resolved, spec: AgentSpec, file: RcFile) -> list[str]:
+    """Warnings about keys that only a driver would obey."""
+    mode = configured(resolved, file, "CLAUDE_PERMISSION_MODE")
+    if mode in ("", "bypassPermissions"):
+        return []
+    runs = f"{spec.title} runs without asking for permission"
+    return [f"CLAUDE_PERMISSION_MODE={mode} is ignored, because there is no driver file: {runs}"]
 
 
 def _with_model(resolved: Resolved, spec: AgentSpec, file: RcFile) -> Resolved:

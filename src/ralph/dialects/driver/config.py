@@ -25,6 +25,7 @@ PROMPT = ".ralph/PROMPT.md"
 #: The origin of a value that no file sets.
 BY_DEFAULT = "the driver convention's default"
 DEFAULT_DRIVER = "claude-code"
+_GATES = ("TEST_COMMAND", "QUALITY_GATES")
 
 
 class ConfiguredValue(msgspec.Struct, frozen=True):
@@ -100,6 +101,8 @@ def _add_settings(result: FileLayer, configured: dict[str, ConfiguredValue]) -> 
         except ValueError as error:
             _add_problem(result, key, entry, str(error))
             continue
+        if (doubt := keys.doubt(key, entry.text.strip())) is not None:
+            _add_remark(result, entry, doubt)
         if name in result.values:  # the test command and the quality gates are both `verify` commands
             result.set(name, result.values[name] + value, f"{result.origins[name]}, {entry.origin}")
         else:
@@ -108,21 +111,22 @@ def _add_settings(result: FileLayer, configured: dict[str, ConfiguredValue]) -> 
 
 def _gates_enforced(result: FileLayer, configured: dict[str, ConfiguredValue]) -> bool:
     """Whether the quality gates become `verify` commands. Gates that only warn must not prevent completion."""
-    mode, gates = configured.get("QUALITY_GATE_MODE"), configured.get("QUALITY_GATES")
-    if mode is None or not mode.text.strip() or gates is None or not gates.text.strip():
-        return True
-    try:
-        keys.check_mode(mode.text.strip())
-    except ValueError as error:
-        _add_problem(result, "QUALITY_GATE_MODE", mode, str(error))
-        return True
-    if mode.text.strip() != "warn":
-        return True
-    result.remark(
-        gates.line,
-        f"QUALITY_GATES are not run because QUALITY_GATE_MODE is warn ({mode.origin}); set it to block to run them",
-    )
-    return False
+    given = {key: entry for key in _GATES if (entry := configured.get(key)) is not None and entry.text.strip()}
+    mode = configured.get("QUALITY_GATE_MODE")
+    set_to = mode.text.strip() if mode else ""
+    if mode is not None and set_to and given:
+        try:
+            keys.check_mode(set_to)
+        except ValueError as error:
+            _add_problem(result, "QUALITY_GATE_MODE", mode, str(error))
+            return True
+    why = f"QUALITY_GATE_MODE is warn ({mode.origin})" if mode and set_to else "QUALITY_GATE_MODE is not set"
+    for key, entry in given.items() if set_to in ("", "warn") else ():
+        if set_to and key == "QUALITY_GATES":
+            _add_remark(result, entry, f"{key} are not run because {why}; set it to block to run them")
+        else:
+            _add_remark(result, entry, f"{key} must pass before the work counts as complete, although {why}")
+    return set_to != "warn"
 
 
 def _add_files(result: FileLayer, workdir: Path) -> None:
@@ -140,12 +144,19 @@ def _add_files(result: FileLayer, workdir: Path) -> None:
 
 def _remark_on_other_keys(result: FileLayer, file: ralphrc.RcFile) -> None:
     """Lists the unsupported keys in one remark, and makes one remark for each unknown key."""
-    unsupported = [key for key in file.values if key in keys.NOT_SUPPORTED]
+    unsupported = [key for key in file.values if keys.not_supported(key)]
+    sandbox = file.values.get(f"{keys.SANDBOX}PROVIDER")
+    if sandbox is not None and sandbox.value.strip():
+        result.remark(sandbox.line, f"{keys.SANDBOX}PROVIDER: there is no sandbox; the agent runs on this machine")
     for key, assignment in file.values.items():
-        if key not in keys.KNOWN:
+        if key not in keys.KNOWN and key not in unsupported:
             result.remark(assignment.line, f"unknown key '{key}'{nearest(key, keys.KNOWN)}; only a driver can use it")
     if unsupported:
         result.remarks.append((0, f"{result.shown}: not supported yet, ignored: {', '.join(unsupported)}"))
+
+
+def _add_remark(result: FileLayer, entry: ConfiguredValue, text: str) -> None:
+    result.remarks.append((entry.line, f"{entry.origin}: {text}"))
 
 
 def _add_problem(result: FileLayer, key: str, entry: ConfiguredValue, expected: str) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 
 import msgspec
 
+from ralph.config.convert import short, split
+from ralph.config.settings import BY_NAME
+
 #: The setting of ralph that each key becomes.
 SETTINGS: dict[str, str] = {
     "PLATFORM_DRIVER": "driver",
@@ -45,7 +48,10 @@ NOT_SUPPORTED = frozenset(
         "CB_OUTPUT_DECLINE_THRESHOLD",
         "QUALITY_GATE_ON_COMPLETION_ONLY", "REVIEW_MODE", "REVIEW_ENABLED", "REVIEW_INTERVAL", "TASK_SOURCES",
         "GITHUB_TASK_LABEL", "BEADS_FILTER", "AGENT_FILE", "CLAUDE_AUTO_UPDATE", "CLAUDE_MIN_VERSION",
-        "RALPH_VERBOSE", "VERBOSE_PROGRESS", "SWARM_MODE", "SWARM_MAX_AGENTS",
+        "RALPH_VERBOSE", "VERBOSE_PROGRESS", "SWARM_MODE", "SWARM_MAX_AGENTS", "MAX_TOKENS_PER_HOUR",
+        "MAX_CONSECUTIVE_DONE_SIGNALS", "MAX_CONSECUTIVE_TEST_LOOPS", "TEST_PERCENTAGE_THRESHOLD",
+        "CB_READ_ONLY_TIMEOUT_THRESHOLD", "RALPH_SHELL_INIT_FILE", "RALPH_DIR", "COMMENT_INTERVAL",
+        "SYNC_MAX_FILE_SIZE",
     }
 )  # fmt: skip
 #: Information for people only.
@@ -53,13 +59,17 @@ DESCRIPTIVE = frozenset({"PROJECT_NAME", "PROJECT_TYPE"})
 
 KNOWN = frozenset({*SETTINGS, *ALIASES, *USED, *NOT_SUPPORTED, *DESCRIPTIVE})
 
+#: The convention runs the agent in a container or in the cloud. ralph does not.
+SANDBOX = "SANDBOX_"
+#: Lists, which may be arrays.
+LISTS = frozenset({"ALLOWED_TOOLS", "QUALITY_GATES"})
+
+_SWITCHES = frozenset({"SESSION_CONTINUITY", "CB_AUTO_RESET"})
 _GATE_MODES = ("warn", "block", "circuit-breaker")
 #: The value of `denied_after` for each mode. None: the threshold decides.
 _DENIALS: dict[str, int | None] = {"continue": 0, "halt": 1, "threshold": None}
 #: The convention's own default.
 DENIAL_THRESHOLD = 2
-#: A comma, but not one inside parentheses.
-_TOOL_SEPARATOR = re.compile(r",(?![^()]*\))")
 
 
 class Defaults(msgspec.Struct, frozen=True):
@@ -80,12 +90,12 @@ def value_of(key: str, text: str) -> Any:
             return _number(text, "seconds")
         case "MAX_CALLS_PER_HOUR" | "CB_NO_PROGRESS_THRESHOLD" | "CB_SAME_ERROR_THRESHOLD":
             return _whole_number(text)
-        case "SESSION_CONTINUITY" | "CB_AUTO_RESET":
-            return _true_or_false(text)
+        case _ if key in _SWITCHES:
+            return text.lower() == "true"
         case "ALLOWED_TOOLS":
-            return _items(_TOOL_SEPARATOR.split(text))
+            return tuple(split(BY_NAME["allowed_tools"], text))
         case "QUALITY_GATES":
-            return _items(text.split(";"))
+            return tuple(part.strip() for part in re.split(r"[;\n]", text) if part.strip())
         case "TEST_COMMAND":
             return (text,)
         case _:
@@ -107,14 +117,17 @@ def denied_after(mode: str, threshold: str) -> int:
     return (int(threshold) if threshold else DENIAL_THRESHOLD) if number is None else number
 
 
-def _items(parts: list[str]) -> tuple[str, ...]:
-    return tuple(part.strip() for part in parts if part.strip())
+def doubt(key: str, text: str) -> str | None:
+    """What a user might not expect of a value."""
+    if key in _SWITCHES and text.lower() not in ("true", "false"):
+        return f"{key}: only true turns it on, so {short(text)} counts as false"
+    if key == "CB_AUTO_RESET" and text.lower() == "true":
+        return f"{key}: when stuck, ralph waits for CB_COOLDOWN_MINUTES and then tries one more iteration"
+    return None
 
 
-def _true_or_false(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError("expected true or false")
-    return text.lower() == "true"
+def not_supported(key: str) -> bool:
+    return key in NOT_SUPPORTED or key.startswith(SANDBOX)
 
 
 def _whole_number(text: str) -> int:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph.dialects.driver.keys import LISTS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -79,11 +81,12 @@ class _Reader:
             return
         self._at += found.end()
         try:
-            if self._text.startswith("(", self._at):
+            array = self._text.startswith("(", self._at)
+            if array and found[1] not in LISTS:
                 self._file.remarks.append((line, f"{found[1]} is an array; arrays are not supported, so it is ignored"))
                 self._skip_array()
                 return
-            value = self._word(end=" \t\n;")
+            value = self._array() if array else self._word(end=" \t\n;")
         except _UnreadableError as error:
             self._file.problems.append((line, f"{found[1]}: {error}"))
             self._skip_line()
@@ -111,6 +114,22 @@ class _Reader:
         if not inside:
             self._file.remarks.append((line, f"'{rest.strip()[:40]}' is not KEY=value; it is not executed"))
         self._skip_line()
+
+    def _array(self) -> str:
+        """The elements of an array, one per line."""
+        parts: list[str] = []
+        self._at += 1
+        while not self._text.startswith(")", self._at):
+            if self._at >= len(self._text):
+                raise _UnreadableError("the array is not closed by )")
+            if self._text[self._at] in " \t\n":
+                self._at += 1
+            elif self._text[self._at] == "#":
+                self._skip_line()
+            else:
+                parts.append(self._word(end=" \t\n)"))
+        self._at += 1
+        return "\n".join(parts)
 
     def _skip_array(self) -> None:
         end = self._text.find(")", self._at)

@@ -64,19 +64,25 @@ _KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
 }
 
 #: Used with `executor = codex` only. Otherwise they are about reviews, which ralph does not do.
-_CODEX = frozenset({"codex_command", "codex_model"})
+_CODEX_KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "codex_command": ("command", _same),
+    "codex_model": ("model", _same),
+    "codex_sandbox": ("codex_sandbox", _same),
+}
+_EFFORTS = frozenset({"minimal", "low", "medium", "high", "xhigh", "max"})
 
 #: Keys for features of the convention's own tool that ralph does not have.
 NOT_SUPPORTED = frozenset(
     {
         "agents_dir", "codex_enabled", "codex_error_patterns", "codex_limit_patterns", "codex_reasoning_effort",
-        "codex_sandbox", "codex_timeout_ms", "commit_trailer", "custom_review_script", "default_branch",
+        "codex_timeout_ms", "commit_trailer", "custom_review_script", "default_branch",
         "external_review_tool", "finalize_enabled", "max_external_iterations", "move_plan_on_completion",
         "notify_channels", "notify_custom_script", "notify_email_from", "notify_email_to", "notify_on_complete",
         "notify_on_error", "notify_slack_channel", "notify_slack_token", "notify_smtp_host", "notify_smtp_password",
         "notify_smtp_port", "notify_smtp_starttls", "notify_smtp_username", "notify_telegram_chat",
         "notify_telegram_token", "notify_timeout_ms", "notify_webhook_urls", "pass_claude_md", "plan_model",
-        "review_model", "review_patience", "task_header_patterns", "use_worktree", "vcs_command", "watch_dirs",
+        "require_worktree", "review_model", "review_patience", "task_header_patterns", "use_worktree", "vcs_command",
+        "watch_dirs",
     }
 )  # fmt: skip
 
@@ -95,6 +101,7 @@ def layer(found: Found, workdir: Path, environ: Mapping[str, str]) -> FileLayer:
                 result.users = _users_values(file.entries)
             entries |= {k: e for k, e in file.entries.items() if e.value or k == "claude_args"}
             result.problems += file.problems
+            result.remarks += file.remarks
     for name, value in _DEFAULTS.items():
         result.set(name, value, _DEFAULT_ORIGIN)
     for key, entry in entries.items():
@@ -116,7 +123,7 @@ def _users_values(entries: dict[str, Entry]) -> dict[str, tuple[Any, str]]:
 
 
 def _add_setting(result: FileLayer, key: str, entry: Entry) -> None:
-    setting, change = _KEYS[key]
+    setting, change = _KEYS.get(key) or _CODEX_KEYS[key]
     try:
         value = convert(setting, split(BY_NAME[setting], change(entry.value)), strict=False)
     except ValueError as error:
@@ -138,10 +145,22 @@ def _add_executor(result: FileLayer, entries: dict[str, Entry]) -> None:
         result.values.pop(name, None)
         result.origins.pop(name, None)
     result.set("agent", "codex", entry.origin)
-    if (command := entries.get("codex_command")) is not None and command.value != "codex":
-        result.set("command", command.value, command.origin)
-    if "model" not in result.values and (model := entries.get("codex_model")) is not None:
-        result.set("model", model.value, model.origin)
+    for key in _CODEX_KEYS:
+        if key in entries and not (key == "codex_model" and "model" in result.values):
+            _add_setting(result, key, entries[key])
+    if result.values.get("command") == "codex":
+        result.values.pop("command")
+    name, effort = model_and_effort(result.values.get("model"))
+    if effort:
+        origin = result.origins["model"]
+        result.set("model", name or None, origin)
+        result.remarks.append((0, f"{origin}: the effort '{effort}' is not passed on; Codex uses its own setting"))
+
+
+def model_and_effort(model: str | None) -> tuple[str, str]:
+    """The parts of `opus`, `opus:high` or `:high`."""
+    name, colon, effort = (model or "").rpartition(":")
+    return (name, effort) if colon and effort in _EFFORTS else (model or "", "")
 
 
 def _add_plan(result: FileLayer, entry: Entry | None, workdir: Path) -> None:
@@ -163,15 +182,15 @@ def _add_plan(result: FileLayer, entry: Entry | None, workdir: Path) -> None:
 
 def _remark_on_other_keys(result: FileLayer, entries: dict[str, Entry]) -> None:
     """Lists the unsupported keys in one remark, and makes one remark for each unknown key."""
-    used = {*_KEYS, "plans_dir", "executor"} | (_CODEX if "agent" in result.values else frozenset())
+    used = {*_KEYS, "plans_dir", "executor"} | ({*_CODEX_KEYS} if "agent" in result.values else set())
     unsupported = []
     for key, entry in entries.items():
         if key in used:
             continue
-        if key in NOT_SUPPORTED or key in _CODEX or key.startswith(("color_", "notify_")):
+        if key in NOT_SUPPORTED or key in _CODEX_KEYS or key.startswith(("color_", "notify_")):
             unsupported.append(key)
         else:
-            hint = nearest(key, [*_KEYS, *NOT_SUPPORTED, *_CODEX, "plans_dir", "executor"])
+            hint = nearest(key, [*_KEYS, *NOT_SUPPORTED, *_CODEX_KEYS, "plans_dir", "executor"])
             result.remarks.append((entry.line, f"{entry.origin}: unknown key '{key}'{hint}; it is ignored"))
     if unsupported:
         result.remarks.append((0, f"{result.shown}: not supported, ignored: {', '.join(unsupported)}"))

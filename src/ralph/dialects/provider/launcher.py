@@ -15,7 +15,7 @@ from ralph.agents.spec import MAX_ARGUMENT, Delivery, Invocation
 from ralph.config.settings import ClaudePrompt
 from ralph.dialects.detect import follows_plan
 from ralph.dialects.provider import planfile
-from ralph.dialects.provider.config import layer
+from ralph.dialects.provider.config import layer, model_and_effort
 from ralph.dialects.provider.signals import RalphexReader
 from ralph.dialects.provider.transcript import ProviderAdapter, patterns_of
 from ralph.errors import UsageError
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 #: A longer prompt is passed on stdin.
 MAX_PROMPT_ARGUMENT = 100 << 10
-_EFFORTS = frozenset({"minimal", "low", "medium", "high", "xhigh", "max"})
 _KEY = "ANTHROPIC_API_KEY"
 
 
@@ -175,9 +174,7 @@ def executables(found: Found, workdir: Path, environ: Mapping[str, str]) -> list
 
 def model_flags(model: str | None) -> list[str]:
     """Claude's flags for `opus`, `opus:high` or `:high`."""
-    name, colon, effort = (model or "").rpartition(":")
-    if not colon or effort not in _EFFORTS:
-        name, effort = model or "", ""
+    name, effort = model_and_effort(model)
     return [*(["--model", name] if name else []), *(["--effort", effort] if effort else [])]
 
 

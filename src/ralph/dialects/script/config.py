@@ -23,7 +23,7 @@ def layer(found: Found, workdir: Path, environ: Mapping[str, str]) -> FileLayer:
     config = found.path
     root = config.parent
     shown = os.path.relpath(config, workdir)
-    result = FileLayer(shown, root)
+    result = FileLayer(shown, workdir)
     lines = assigned(config)
     try:
         values = probe(Place(root, workdir, config=config), None, lines, environ).values
@@ -75,10 +75,11 @@ def _add_agent(
             lines.get("AGENT", 1), f"AGENT: expected the name of a script in agents/, not '{name}' ({origin})"
         )
         return
-    if leads_out(root / "agents" / f"{name}.sh", root):
+    script = root / "agents" / f"{name}.sh"
+    if leads_out(script, root):
         result.problem(lines.get("AGENT", 1), f"AGENT: agents/{name}.sh ({origin}) is a link out of the project")
         return
-    result.set("agent_script", f"agents/{name}.sh", origin)
+    result.set("agent_script", os.path.relpath(script, result.base), origin)
 
 
 def _add_count(result: FileLayer, setting: str, variable: str, values: dict[str, str], lines: dict[str, int]) -> None:
