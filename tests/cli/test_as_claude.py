@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from processes import eventually, nothing_left_behind
-from ralph.as_claude.flags import Asked, Format, parse
+from ralph.agents.adapters import create
+from ralph.as_claude.flags import Asked, Flag, Format, parse
 from ralph.as_claude.writer import ClaudeWriter, usage
 from ralph.errors import UsageError
+from ralph.judging.observe import Observation
+from ralph.judging.signals import Markers
 from ralph.transcripts.events import (
     Tag,
     Text,
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+TOOLS = Flag("--allowedTools", ("Read", "Write", "Bash"))
 BROKE = "the model broke"
 MESSAGE = {"type": "item.completed", "item": {"id": "i1", "type": "agent_message", "text": "fixed the bug"}}
 COMMAND = {"id": "i2", "type": "command_execution", "command": "cat plan", "status": "in_progress"}
@@ -175,6 +181,160 @@ def test_an_invalid_sandbox_is_refused(
     assert "workspace-write" in errors
     assert lines[-1]["is_error"] is True
     assert not (folder / "args").exists()
+
+
+def given(folder: Path) -> list[str]:
+    """How the agent was called."""
+    return (folder / "args").read_text().splitlines()
+
+
+def test_effort_and_instructions_reach_the_agent(codex: Callable[..., Path], tmp_path: Path) -> None:
+    folder = codex(writes(*TRANSCRIPT))
+    (tmp_path / "more.md").write_text("Use tabs.")
+    flags = ("--effort", "max", "--append-system-prompt", "Be brief.", "--append-system-prompt-file", "more.md")
+    code, _, errors = call(tmp_path, "--agent", "codex", *flags, "-p", "Fix it")
+    assert (code, errors) == (0, "")
+    arguments = given(folder)
+    assert arguments[arguments.index("-c") + 1] == "model_reasoning_effort=xhigh"
+    assert (folder / "stdin").read_text() == "Be brief.\n\nUse tabs.\n\nFix it"
+
+
+@pytest.mark.parametrize(
+    ("flags", "session"), [(("--resume", "t-0"), ["resume", "t-0", "-"]), (("-c",), ["resume", "--last", "-"])]
+)
+def test_a_session_is_resumed_and_keeps_the_other_flags(
+    codex: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: tuple[str, ...],
+    session: list[str],
+) -> None:
+    folder = codex(writes(*TRANSCRIPT))
+    monkeypatch.setenv("CODEX_SANDBOX", "read-only")
+    code, lines, _ = call(tmp_path, "--agent", "codex", *flags, "--effort", "low", "-p", "Fix it")
+    assert code == 0
+    assert given(folder)[-3:] == session
+    assert given(folder)[2:4] == ["--sandbox", "read-only"]
+    assert "model_reasoning_effort=low" in given(folder)
+    assert "usage" not in lines[-1]  # Codex reports that of the whole session
+
+
+@pytest.mark.parametrize("flags", [("--resume", "s-1"), ("--continue",), ("--resume",)])
+def test_a_session_that_cannot_be_resumed_is_an_error(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    code, lines, errors = call(tmp_path, "--agent", "demo", "-p", "x", *flags)
+    assert code == 64
+    assert "session" in errors
+    assert lines[-1]["is_error"] is True
+
+
+def test_flags_that_the_agent_does_not_have_are_named(codex: Callable[..., Path], tmp_path: Path) -> None:
+    codex(writes(*TRANSCRIPT))
+    flags = ("--max-turns", "5", "--allowedTools", "Read", "Write", "--verbose", "-p", "Fix it")
+    code, _, errors = call(tmp_path, "--agent", "codex", *flags)
+    assert code == 0
+    assert "OpenAI Codex does not support, so ignored: --max-turns 5, --allowedTools Read Write\n" in errors
+
+
+def test_a_prompt_that_became_the_value_of_a_flag_is_explained(tmp_path: Path) -> None:
+    code, _, errors = call(tmp_path, "--agent", "demo", "-p", "--allowedTools", "Read", "Fix it")
+    assert code == 64
+    assert "--allowedTools takes all words up to the next flag" in errors
+
+
+def test_claude_gets_its_own_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo 2.1.325 && exit\n'
+        f"printf '%s\\n' \"$@\" > {program.parent}/args; echo '{{}}'\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    flags = ("--effort", "high", "--append-system-prompt", "Be brief.", "--max-turns", "5", "--continue")
+    _, _, errors = call(tmp_path, "--agent", "claude", *flags, "--allowedTools", "Read", "Write", "-p", "x")
+    assert "ignored" not in errors
+    text = " ".join(given(program.parent))
+    assert "--effort high --max-turns 5 --allowedTools Read Write --append-system-prompt Be brief." in text
+    assert "--continue" in text
+    assert "--dangerously-skip-permissions" not in text  # the caller restricts the tools instead
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("You've hit your usage limit. Visit https://x.example or try again in 2 hours 3 minutes.",
+         r"You've hit your limit · resets \d{1,2}(:\d\d)?[ap]m \(UTC\)"),
+        ("You've hit your usage limit. Visit https://x.example or try again in 5 days.",
+         r"You've hit your limit · resets [A-Z][a-z]{2} \d{1,2}(, \d{4})?, \d{1,2}(:\d\d)?[ap]m \(UTC\)"),
+        ("exceeded retry limit, last status: 429 Too Many Requests", "You've hit your limit"),
+        ("unexpected status 503 Service Unavailable: busy", "API Error: 503 .*busy"),
+        ("unexpected status 500 Internal Server Error", "API Error: 500 .*"),
+        ("We're currently experiencing high demand", "API Error: 529 .*high demand"),
+        ("unexpected status 401 Unauthorized: no key", "Not logged in · OpenAI Codex: .*no key"),
+        ("unexpected status 402 Payment Required: pay", "Credit balance is too low · .*pay"),
+        ("error sending request for url (http://127.0.0.1:1/): Connection refused (os error 111)",
+         "API Error: Can't reach the API server — .*Connection refused.*"),
+        ("your input exceeds the context window of this model", "Prompt is too long · .*"),
+    ],
+)  # fmt: skip
+def test_errors_of_the_provider_have_claudes_words(
+    codex: Callable[..., Path], tmp_path: Path, message: str, words: str
+) -> None:
+    codex(writes({"type": "turn.failed", "error": {"message": message}}, code=1))
+    code, lines, _ = call(tmp_path, "--agent", "codex", "-p", "x")
+    assert code == 1
+    *_, shown, last = lines
+    # ralphex and others search the text of messages. They skip the result.
+    assert (shown["type"], shown["message"]["model"]) == ("assistant", "<synthetic>")
+    assert re.fullmatch(words, shown["message"]["content"][0]["text"])
+    assert last["result"] == shown["message"]["content"][0]["text"]
+    assert (last["subtype"], last["is_error"]) == ("success", True)
+    assert message in last["errors"][0]
+
+
+def test_the_reset_time_survives_the_way_through_claudes_words(codex: Callable[..., Path], tmp_path: Path) -> None:
+    limit = "You've hit your usage limit. Try again in 90 minutes."
+    codex(writes({"type": "turn.failed", "error": {"message": limit}}, code=1))
+    earliest = time.time() + 90 * 60
+    _, lines, _ = call(tmp_path, "--agent", "codex", "-p", "x")
+    adapter = create("claude")
+    seen = Observation(Markers())
+    for line in lines:
+        seen.feed(adapter.feed(json.dumps(line)))
+    seen.feed(adapter.flush())
+    assert seen.resets_at is not None
+    assert earliest - 60 <= seen.resets_at <= time.time() + 91 * 60
+
+
+def test_an_installed_program_runs_without_a_shell_or_arguments(
+    codex: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ralphex does it: it executes claude_command as it is, with the prompt on stdin and its default arguments."""
+    folder = codex(writes(*TRANSCRIPT))
+    program = tmp_path / "a b" / "codex-as-claude"
+    command = [sys.executable, "-m", "ralph", "as-claude", "--agent", "codex", "--install", str(program)]
+    done = subprocess.run([*command, "--effort", "high"], capture_output=True, text=True, timeout=60, check=True)
+    assert str(program) in done.stdout
+    assert program.stat().st_mode & 0o777 == 0o755
+    ran = subprocess.run(
+        [program, "--dangerously-skip-permissions", "--output-format", "stream-json", "--verbose", "--print"],
+        input=b"Fix it",
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout.splitlines()[-1])["result"] == "fixed the bug"
+    assert (folder / "stdin").read_text() == "Fix it"
+    assert "model_reasoning_effort=high" in given(folder)
+    # a second time it replaces its own file, but never another one
+    subprocess.run(command, capture_output=True, timeout=60, check=True)
+    program.write_text("#!/bin/sh\necho mine\n")
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 64
+    assert "exists" in refused.stderr
+    assert program.read_text().endswith("mine\n")
 
 
 @pytest.mark.parametrize(
@@ -326,9 +486,31 @@ def test_a_claude_that_is_this_command_does_not_start_itself_forever(
         (["-p", "--output-format", "json", "do it"], Asked("do it", format=Format.JSON)),
         (["-p", "--verbose"], Asked()),
         (["--print"], Asked()),
-        (["--allowedTools", "Bash,Edit", "--print"], Asked()),
-        (["--made-up", "value", "--print"], Asked()),
-        (["--made-up=value", "do it"], Asked("do it")),
+        (["--allowedTools", "Bash,Edit", "--print"], Asked(others=(Flag("--allowedTools", ("Bash,Edit",)),))),
+        (["--allowedTools", "Read", "Write", "Bash"], Asked(others=(TOOLS,))),
+        (["-p", "--allowedTools", "Read", "Write", "Bash"], Asked(others=(TOOLS,))),
+        (["-p", "do it", "--allowedTools", "Read", "Write", "Bash"], Asked("do it", others=(TOOLS,))),
+        (["--allowedTools", "Read", "Write", "Bash", "--", "do it"], Asked("do it", others=(TOOLS,))),
+        (["--allowedTools", "Read", "Write", "Bash", "--verbose", "do it"], Asked("do it", others=(TOOLS,))),
+        (["--allowedTools=Read", "do it"], Asked("do it", others=(Flag("--allowedTools", ("Read",)),))),
+        (["--add-dir", "/a", "/b", "-p", "do it"], Asked("do it", others=(Flag("--add-dir", ("/a", "/b")),))),
+        (["--mcp-config", "a.json", "b.json", "-p"], Asked(others=(Flag("--mcp-config", ("a.json", "b.json")),))),
+        (["--made-up", "value", "--print"], Asked(others=(Flag("--made-up", ("value",)),))),
+        (["--made-up=value", "do it"], Asked("do it", others=(Flag("--made-up=value"),))),
+        (["-p", "--debug", "api", "do it"], Asked("do it")),
+        (["-p", "--effort", "high", "do it"], Asked("do it", effort="high")),
+        (["-pr", "s-1", "do it"], Asked("do it", resume="s-1")),
+        (["--resume", "s-1", "-p", "do it"], Asked("do it", resume="s-1")),
+        (["-p", "do it", "--resume"], Asked("do it", resume="")),
+        (["-c", "-p", "do it"], Asked("do it", continue_last=True)),
+        (["-pc", "do it"], Asked("do it", continue_last=True)),
+        (["-p", "one", "two"], Asked("one")),
+        (["one", "two"], Asked("one")),
+        (["-p", "--", "--verbose"], Asked("--verbose")),
+        (["--append-system-prompt", "--be brief", "-p", "do it"], Asked("do it", system=(("--be brief", False),))),
+        (["--system-prompt-file", "s.md", "-p", "do it"], Asked("do it", system=(("s.md", True),))),
+        (["--dangerously-skip-permissions", "-p", "do it"], Asked("do it", skip_permissions=True)),
+        (["--permission-mode", "bypassPermissions", "-p", "do it"], Asked("do it")),
         (["--model", "m", "--agent=codex", "-p", "do it"], Asked("do it", "codex", "m")),
         (["stray", "-p", "do it"], Asked("do it")),
         ([], Asked()),

@@ -34,6 +34,8 @@ def test_only_what_the_provider_refuses_is_a_limit(outcome: Outcome) -> None:
         "stream disconnected before completion: error sending request",  # Codex
         "API Error: Connection dropped (ECONNRESET). Check the gateway set in ANTHROPIC_BASE_URL, then try again.",
         "error sending request for url (http://127.0.0.1:8765/v1/responses)",  # Codex 0.36
+        "connect ECONNREFUSED 127.0.0.1:8765",
+        "Could not connect to local model provider at http://127.0.0.1:8765/v1.",  # Copilot
         "the answer was cut: the server ended it without saying that it is complete",
     ],
 )

@@ -24,7 +24,7 @@ def test_fragments_are_shown_as_the_lines_that_they_form(fragments: list[str]) -
     lines, streamed = DeltaLines(Tag.AI), Streamed(Tag.AI)
     events = [event for fragment in fragments for event in lines.feed(fragment)]
     same = [event for fragment in fragments for event in streamed.fragment(fragment)]
-    assert (lines.length, lines.begun) == (len(text), bool(text))
+    assert (lines.shown.length, lines.begun) == (len(text), bool(text))
     assert shown(events + lines.flush()) == text.removesuffix("\n")
     assert shown(same + streamed.stop()) == text.removesuffix("\n")
     assert not lines.begun

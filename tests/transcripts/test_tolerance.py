@@ -125,7 +125,7 @@ def test_a_block_whose_type_is_not_a_string_is_not_shown_as_text(name: str) -> N
         ("cursor", {"type": "assistant", "session_id": "s", "message": {"content": 7}}),
         ("droid", {"type": "message", "role": "assistant", "session_id": "s", "text": 7}),
         ("opencode", {"type": "text", "sessionID": "s", "part": {"type": "text", "text": 7}}),
-        ("codex", {"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": ["x"]}}),
+        ("codex", {"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": [7]}}),
     ],
 )  # fmt: skip
 def test_a_message_without_text_of_the_right_type_is_kept_as_unknown(name: str, line: dict[str, Any]) -> None:

@@ -61,6 +61,14 @@ def model_flags(spec: AgentSpec, model: str | None) -> list[str]:
     return [a.replace("{model}", model) for a in spec.model]
 
 
+def effort_flags(spec: AgentSpec, level: str) -> list[str]:
+    """The flags for a level of effort; none if the agent cannot set it."""
+    if spec.effort is None:
+        return []
+    named = spec.effort.levels.get(level, level)
+    return [a.replace("{effort}", named) for a in spec.effort.flags]
+
+
 def session_flags(flags: SessionFlags | None, session: str | None, *, resume: bool) -> list[str]:
     if not session or flags is None:
         return []

@@ -26,6 +26,8 @@ class SessionFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     resume: tuple[str, ...]
     #: how to choose the id of a new session, for agents that report it too late or not at all
     start: tuple[str, ...] = ()
+    #: how to resume the latest session of the working directory
+    last: tuple[str, ...] = ()
     #: after a resume, it reports the tokens of the whole session
     cumulative_usage: bool = False
     #: after a resume, it reports the cost of the whole session
@@ -77,6 +79,13 @@ class ToolFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     separator: str = ","
 
 
+class EffortFlags(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How to set the effort: `{effort}` is low, medium, high, xhigh or max, or what `levels` has for it."""
+
+    flags: tuple[str, ...]
+    levels: dict[str, str] = {}
+
+
 class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     title: str
@@ -95,6 +104,8 @@ class AgentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: flags for the model; `{model}` is its name
     model: tuple[str, ...] = ()
     model_required: bool = False
+    #: flags for the effort that a tool asks `ralph as-claude` for
+    effort: EffortFlags | None = None
     session: SessionFlags | None = None
     tools: ToolFlags | None = None
     #: variables, and files below HOME, that hold its login

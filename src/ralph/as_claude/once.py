@@ -6,14 +6,14 @@ import os
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from ralph.agents import adapters as registry
 from ralph.as_claude import writer
 from ralph.as_claude.flags import Format
+from ralph.as_claude.wording import api_error
 from ralph.judging.judge import Outcome, Verdict, judge
 from ralph.judging.observe import Observation
 from ralph.judging.output import OutputReader
@@ -24,7 +24,8 @@ from ralph.runners.stop import StopSwitch
 from ralph.transcripts.safe import SafeAdapter
 
 if TYPE_CHECKING:
-    from ralph.launching.launch import Launch
+    from ralph.as_claude.adjust import Adjusted
+    from ralph.as_claude.flags import Asked
     from ralph.transcripts.events import TranscriptEvent
 
 #: After this many seconds without text, an empty delta shows the host that the agent is still working.
@@ -100,8 +101,9 @@ class _Relay:
             self._host.write(b"".join(written))
 
 
-def run(launch: Launch, prompt: str, form: Format, *, verbose: bool) -> int:
+def run(adjusted: Adjusted, prompt: str, asked: Asked, *, verbose: bool) -> int:
     """Runs the agent and writes its text. Returns the exit code for the host."""
+    launch, form = adjusted.launch, asked.format
     out = Out()
     adapter = SafeAdapter(registry.create(launch.transcript, prompt=prompt))
     seen = Observation(Markers(), prompt=prompt)
@@ -110,7 +112,7 @@ def run(launch: Launch, prompt: str, form: Format, *, verbose: bool) -> int:
     with tempfile.TemporaryDirectory(prefix="ralph-as-claude-", ignore_cleanup_errors=True) as folder:
         prompt_file = Path(folder) / "prompt.md"
         prompt_file.write_bytes(prompt.encode("utf-8", "surrogateescape"))
-        line = launch.command_line(prompt, prompt_file)
+        line = launch.command_line(prompt, prompt_file, asked.resume, resume=asked.resume is not None)
         command = Command(
             line.argv,
             launch.env | line.env | {"PWD": str(launch.workdir)},
@@ -124,7 +126,15 @@ def run(launch: Launch, prompt: str, form: Format, *, verbose: bool) -> int:
             finally:
                 relay.finish()
     verdict = judge(ended, seen, structured=adapter.structured)
-    _finish(out, form, verdict, writer.result(verdict, seen, lines.message, ended.seconds))
+    error = api_error(verdict, seen, launch.title, datetime.now(UTC))
+    last = writer.result(verdict, seen, lines.message, ended.seconds, error)
+    if adjusted.whole_usage:  # a number that may be of other runs is unknown
+        last.pop("usage", None)
+    if adjusted.whole_cost or adjusted.whole_usage:
+        last.pop("total_cost_usd", None)
+    if error is not None and form is Format.STREAM:
+        out.write(writer.line(writer.error_message(error, seen.session_id, datetime.now(UTC))))
+    _finish(out, form, verdict, last)
     return exit_code(ended, verdict)
 
 
@@ -160,12 +170,3 @@ def exit_code(ended: Ended, verdict: Verdict) -> int:
     if status is None or status == 0:
         return 1
     return status if status > 0 else 128 - status
-
-
-def with_sandbox(launch: Launch, mode: str) -> Launch:
-    """The same launch of Codex, but in a sandbox."""
-    approve = launch.spec.approve if launch.spec else ()
-    base: list[str] = []
-    for argument in launch.base:
-        base += ["--sandbox", mode] if argument in approve else [argument]
-    return msgspec.structs.replace(launch, base=base)

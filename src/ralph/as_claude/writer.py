@@ -19,17 +19,12 @@ from ralph.transcripts.events import (
 )
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ralph.as_claude.wording import ApiError
     from ralph.judging.judge import Verdict
     from ralph.judging.observe import Observation
 
-#: The error names of Claude's API, so that a host can tell a rate limit from a missing login.
-_ERRORS = {
-    Outcome.RATE_LIMITED: "rate_limit_error",
-    Outcome.OVERLOADED: "overloaded_error",
-    Outcome.AUTH: "authentication_error",
-    Outcome.QUOTA: "billing_error",
-    Outcome.CONTEXT_EXCEEDED: "prompt_too_long",
-}
 #: Signals in a tool's output are not the agent's own. They are altered so that they do not end a host's loop.
 _ALTERED = {"<<<RALPHEX:": "<<< RALPHEX:", "<promise>": "< promise>"}
 
@@ -95,23 +90,44 @@ def _without_signals(text: str) -> str:
     return text
 
 
-def result(verdict: Verdict, seen: Observation, message: str, seconds: float) -> dict[str, Any]:
+def result(verdict: Verdict, seen: Observation, message: str, seconds: float, error: ApiError | None) -> dict[str, Any]:
     """Claude's last line: how the run ended, its session, cost and usage. Unknown fields are absent."""
     failed = verdict.outcome is not Outcome.OK
     reason = f"{verdict.outcome}: {verdict.why}"
+    text = error.text if error else reason if failed else message
     value: dict[str, Any] = {
         "type": "result",
-        "subtype": "error_during_execution" if failed else "success",
+        # Claude has this name for an error of the provider, too.
+        "subtype": "error_during_execution" if failed and error is None else "success",
         "is_error": failed,
-        "result": reason if failed else message,
+        "result": text,
         "duration_ms": round(seconds * 1000),
         "session_id": seen.session_id,
         "total_cost_usd": seen.usage.cost_usd,
         "usage": usage(seen.usage) if seen.usage_seen else None,
         "errors": [reason] if failed else None,
-        "api_error_type": _ERRORS.get(verdict.outcome),
+        "terminal_reason": error.terminal_reason if error else None,
     }
-    return {name: field for name, field in value.items() if field is not None}
+    return {name: field for name, field in value.items() if field is not None} | (error.fields if error else {})
+
+
+def error_message(error: ApiError, session_id: str | None, now: datetime) -> dict[str, Any]:
+    """An error of the provider as a message, which is how Claude reports it and where tools look for it."""
+    message = {
+        "type": "message",
+        "role": "assistant",
+        "model": "<synthetic>",
+        "content": [{"type": "text", "text": error.text}],
+    }
+    value: dict[str, Any] = {
+        "type": "assistant",
+        "message": message,
+        "session_id": session_id,
+        "timestamp": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "error": error.name,
+        "is_api_error_message": True,
+    }
+    return {name: field for name, field in value.items() if field is not None} | error.fields
 
 
 def failure(reason: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from ralph.cli.echo import echo
 from ralph.errors import RalphError, UsageError
 
 if TYPE_CHECKING:
+    from ralph.as_claude.adjust import Adjusted
     from ralph.as_claude.flags import Asked
     from ralph.launching.launch import Launch
 
@@ -22,8 +23,17 @@ _SANDBOXES = ("danger-full-access", "workspace-write", "read-only")
 _CLAUDE_MODELS = ("opus", "sonnet", "haiku", "claude", "opusplan", "default")
 
 
+class _RawCommand(click.Command):
+    """Leaves the command line alone, except for --help: Claude's rules for it are not click's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ours = args[: args.index("--")] if "--" in args else args
+        return super().parse_args(ctx, args if "--help" in ours else ["--", *args])
+
+
 @click.command(
     "as-claude",
+    cls=_RawCommand,
     context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
     options_metavar="[--agent NAME] [--model NAME] [-p PROMPT]",
 )
@@ -32,12 +42,17 @@ def as_claude_command(arguments: tuple[str, ...]) -> int:
     """Emulate Claude Code with any agent.
 
     For tools that can only drive Claude Code: runs the agent once and writes stream-json. The prompt comes from -p or
-    stdin. --output-format is stream-json [default], json or text. Claude Code's other flags are ignored.
+    stdin. --output-format is stream-json [default], json or text. --effort, --resume, --continue and
+    --append-system-prompt are passed on to the agent. A message on stderr lists the flags that it does not support.
 
     \b
     Examples:
       ralph as-claude --agent codex -p "Fix the tests"
       echo "Fix the tests" | ralph as-claude --agent gemini --print
+      ralph as-claude --install ~/bin/codex-as-claude --agent codex
+
+    --install PATH writes a program that runs this command with the other flags, for tools that accept only the path of
+    a program.
 
     The agent comes from --agent, RALPH_AGENT or ralph.yml, or else is the first one installed. The model comes from
     --model, unless that names one of Claude's, or from the agent's own variable (CODEX_MODEL, GEMINI_MODEL, …).
@@ -48,10 +63,17 @@ def as_claude_command(arguments: tuple[str, ...]) -> int:
     from ralph.as_claude import flags, once, writer
 
     asked = flags.parse(list(arguments))
+    if asked.install is not None:
+        from ralph.as_claude.install import install
+
+        echo(f"Wrote {install(asked.install, flags.installed(list(arguments)))}")
+        return 0
     try:
         prompt = _prompt(asked)
-        launch = _launch(asked)
-        return once.run(launch, prompt, asked.format, verbose=_switch("CODEX_VERBOSE"))
+        adjusted = _adjusted(_launch(asked), asked)
+        if adjusted.launch.agent != "claude":
+            prompt = _with_instructions(asked, prompt)
+        return once.run(adjusted, prompt, asked, verbose=_switch("CODEX_VERBOSE"))
     except RalphError as error:
         if asked.format is not flags.Format.TEXT:
             once.Out().write(writer.line(writer.failure(str(error))))
@@ -63,14 +85,41 @@ def _prompt(asked: Asked) -> str:
         return os.fsencode(asked.prompt).decode("utf-8", "surrogateescape")
     text = "" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
     if not text.strip():
-        raise UsageError("there is no prompt: give one with -p, or on stdin")
+        words = next((flag for flag in asked.others if len(flag.values) > 1), None)
+        hint = f".\n  {words.name} takes all words up to the next flag: put the prompt after -p" if words else ""
+        raise UsageError(f"there is no prompt: give one with -p, or on stdin{hint}")
     return text
+
+
+def _with_instructions(asked: Asked, prompt: str) -> str:
+    """The prompt after the instructions for the system prompt: every agent reads them there."""
+    from pathlib import Path
+
+    from ralph.system import files
+
+    parts = []
+    for text, is_file in asked.system:
+        try:
+            parts.append(files.read_text(Path(text), "surrogateescape") if is_file else text)
+        except OSError as error:
+            raise UsageError(f"cannot read the system prompt {text}: {error.strerror}") from error
+    return "\n\n".join([*parts, prompt])
+
+
+def _adjusted(launch: Launch, asked: Asked) -> Adjusted:
+    """The launch as the flags ask for it. Says what this agent cannot do."""
+    from ralph.as_claude.adjust import adjust
+
+    adjusted = adjust(launch, asked)
+    if adjusted.ignored:
+        echo(f"ralph as-claude: {launch.title} does not support, so ignored: {', '.join(adjusted.ignored)}", err=True)
+    return adjusted
 
 
 def _launch(asked: Asked) -> Launch:
     import msgspec
 
-    from ralph.as_claude.once import with_sandbox
+    from ralph.as_claude.adjust import with_sandbox
     from ralph.config.layers import resolve
     from ralph.config.settings import HOSTED
     from ralph.planning.approvals import items_to_approve, of_config

@@ -12,6 +12,7 @@ import msgspec
 from ralph.config.settings import OnLimit
 from ralph.judging.judge import Outcome
 from ralph.judging.signals import Signal
+from ralph.transcripts.classify import is_unreachable
 
 if TYPE_CHECKING:
     from ralph.config.settings import Settings
@@ -32,8 +33,8 @@ ACCOUNT = frozenset({Outcome.RATE_LIMITED, Outcome.QUOTA})
 #: How CLIs and their libraries report a broken connection to the provider.
 _BROKEN = re.compile(
     r"stream (?:disconnected|closed|ended|error)"
-    r"|connection (?:was )?(?:reset|dropped|closed|lost|aborted|refused|error|timed out)"
-    r"|E(?:CONNRESET|CONNREFUSED|CONNABORTED|TIMEDOUT|PIPE|AI_AGAIN|NETUNREACH)"
+    r"|connection (?:was )?(?:reset|dropped|closed|lost|aborted|error|timed out)"
+    r"|E(?:CONNRESET|CONNABORTED|TIMEDOUT|PIPE)"
     r"|socket hang up|fetch failed|network error"
     r"|error sending request|premature(?:ly)? clos|incomplete (?:chunked )?read|answer was cut|closed the connection",
     re.IGNORECASE,
@@ -96,7 +97,7 @@ def is_limit(verdict: Verdict, *, reported: bool) -> bool:
         case Outcome.FAILED:
             # Only what the CLI itself reports: an agent that says its task failed is not a broken connection.
             no_claim = verdict.claim.signal in (Signal.NONE, Signal.COMPLETE)
-            return reported and no_claim and bool(_BROKEN.search(verdict.why))
+            return reported and no_claim and (is_unreachable(verdict.why) or bool(_BROKEN.search(verdict.why)))
         case _:
             return False
 

@@ -30,6 +30,15 @@ _OVERLOADED = re.compile(
     r"api_error|server_error",
     re.IGNORECASE,
 )
+#: No server has answered: it is down, or there is no way to it.
+_UNREACHABLE = re.compile(
+    r"connection ?refused|could(?: not|n't) connect|unable to connect|failed to connect|tcp connect error|"
+    r"ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_NONAME|ENETUNREACH|EHOSTUNREACH|FailedToOpenSocket|"
+    r"getaddrinfo|name or service not known|nodename nor servname|temporary failure in name resolution|"
+    r"could(?: not|n't) resolve|no such host|dns error|failed to lookup address|"
+    r"network is unreachable|no route to host|can(?:no|')t reach",
+    re.IGNORECASE,
+)
 #: The first match decides.
 _WORDS = (
     (_QUOTA, ErrorClass.QUOTA),
@@ -56,8 +65,18 @@ def retry_after(message: str) -> float | None:
     return amount(found.group(1)) * seconds
 
 
+def is_unreachable(message: str) -> bool:
+    """Whether the message says that the provider could not be reached at all, so that nothing refused the request."""
+    return _UNREACHABLE.search(message) is not None
+
+
 def classify(message: str, status: int | None = None) -> ErrorClass:
-    """Classify by HTTP status if it is known or named in the message, otherwise by words."""
+    """Classify by HTTP status if it is known or named in the message, otherwise by words.
+
+    A provider that cannot be reached is a failure: it is not overloaded, and nobody has refused a key.
+    """
+    if status is None and is_unreachable(message):
+        return ErrorClass.FAILED
     if status is None:
         found = _STATUS.search(message)
         status = int(found.group(1)) if found else None

@@ -150,6 +150,17 @@ def get_str(value: Any, *keys: str) -> str | None:
     return None
 
 
+def get_text(value: Any, *keys: str) -> str | None:
+    """Return the first non-empty text among the keys: a string, or a list of blocks that have texts, one a line."""
+    for key in keys:
+        inner = value.get(key) if isinstance(value, dict) else None
+        if isinstance(inner, list):
+            inner = "\n".join(t for t in (b if isinstance(b, str) else get_str(b, "text") for b in inner) if t)
+        if isinstance(inner, str) and inner:
+            return inner
+    return None
+
+
 def is_not_text(value: Any, *keys: str) -> bool:
     """Whether a field that should hold text holds something else, so that the line must be kept as `unknown`."""
     return isinstance(value, dict) and any(not isinstance(value.get(key), str | None) for key in keys)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from fuzz.damage import damaged, recorded, text_line, words_line
 
+from ralph.agents.codex.errors import _reset
 from ralph.transcripts.events import (
     Tag,
     ToolEnd,
@@ -299,3 +301,69 @@ def test_tools_start_and_end_once_in_every_recording() -> None:
         if "sigterm" not in path.name:  # this release does not report the call that was cut short
             assert sorted(started) == sorted(ended), path
         assert all(e.usage.total_tokens is None or e.usage.total_tokens > 0 for e in found if isinstance(e, UsageEvent))
+
+
+@pytest.mark.parametrize(
+    "content", [[{"type": "output_text", "text": "done"}, {"type": "text", "text": MARKER}], ["done", MARKER]]
+)
+@pytest.mark.parametrize("field", ["content", "text"])
+def test_a_message_may_consist_of_blocks(content: list[Any], field: str) -> None:
+    item = {"type": "item.completed", "item": {"id": "i", "type": "agent_message", field: content}}
+    assert texts(events_of("codex", item)) == [f"done\n{MARKER}"]
+    assert verdict_of("codex", item, {"type": "turn.completed", "usage": {}})["completed"]
+
+
+def test_a_whole_message_that_differs_from_its_fragments_is_shown_whole() -> None:
+    def msg(kind: str, **fields: Any) -> dict[str, Any]:
+        return {"id": "0", "msg": {"type": kind, **fields}}
+
+    same = [msg("agent_message_delta", delta="one "), msg("agent_message", message="one two")]
+    assert texts(events_of("codex", *same)) == ["one two"]
+    other = [msg("agent_message_delta", delta="let me see what there is to do"), msg("agent_message", message=MARKER)]
+    assert texts(events_of("codex", *other))[-1] == MARKER
+
+
+@pytest.mark.parametrize(
+    ("text", "hours", "exact"),
+    [
+        ("6:14 AM", 3.0, "06:14"),
+        ("6:14\u202fAM", 3.0, "06:14"),
+        ("6:14 PM", 15.0, "18:14"),
+        ("12:05 AM", 20.9, "00:05"),
+        ("3:00 AM", -0.2, "03:00"),
+        ("18:14", 15.0, "18:14"),
+        ("Nov 18th, 2026 6:14 AM", 51.0, "06:14"),
+        ("Nov 18, 2026, 6:14 AM", 51.0, "06:14"),
+        ("Nov 18 at 6:14 AM", 51.0, "06:14"),
+        ("January 2nd, 6:14 AM", 47 * 24 + 3.0, "06:14"),
+    ],
+)
+def test_the_local_time_at_which_a_limit_ends_is_understood(text: str, hours: float, exact: str) -> None:
+    now = datetime(2026, 11, 16, 3, 12).astimezone()
+    at = _reset(f"You've hit your usage limit. Visit https://x.example or try again at {text}.", now)
+    assert at is not None
+    assert datetime.fromtimestamp(at).strftime("%H:%M") == exact
+    assert at - now.timestamp() == pytest.approx(hours * 3600, abs=600)
+
+
+def test_a_zone_is_honoured_and_nonsense_is_no_time() -> None:
+    now = datetime(2026, 11, 16, 3, 12, tzinfo=UTC)
+    assert _reset("try again at 6:14 AM UTC", now) == datetime(2026, 11, 16, 6, 14, tzinfo=UTC).timestamp()
+    berlin = _reset("try again at 6:14 AM (Europe/Berlin)", now)
+    assert berlin == datetime(2026, 11, 16, 5, 14, tzinfo=UTC).timestamp()
+    for text in ("25:61 AM", "Foo 99th, 2026 6:14 AM", "6:14 AM (No/Where)", "once", "99:99"):
+        assert _reset(f"try again at {text}", now) is None
+
+
+def test_a_limit_with_a_time_of_day_reaches_the_verdict() -> None:
+    message = "You've hit your usage limit. Upgrade to Pro or try again at 6:14 AM."
+    verdict = verdict_of("codex", {"type": "turn.failed", "error": {"message": message}}, code=1)
+    assert verdict["outcome"] == "quota"
+    assert datetime.fromtimestamp(verdict["resets_at"]).strftime("%H:%M") == "06:14"
+
+
+def test_waiting_for_the_network_is_a_retry_and_no_overload() -> None:
+    message = "Reconnecting... waiting for network (Connection failed: error sending request)"
+    start = {"type": "thread.started", "thread_id": "t"}
+    (again,) = metas(events_of("codex", start, {"type": "error", "message": message}), "retry")
+    assert again["class"] == "failed"

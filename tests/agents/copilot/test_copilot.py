@@ -319,3 +319,20 @@ def test_damaged_lines_never_raise_and_every_event_can_be_encoded(lines: list[st
 def test_no_line_of_text_is_lost(lines: list[str], structured: bool) -> None:
     found = events(*([result()] if structured else []), *lines)
     assert [e.text for e in found if isinstance(e, Text)] == lines
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_whole_message_that_differs_from_its_fragments_is_never_cut(*, interrupted: bool) -> None:
+    signal = "<<<RALPHEX:ALL_TASKS_DONE>>>"
+    between = [delta("meanwhile", "m2")] if interrupted else []
+    found = events_of("copilot", delta("I will check everything"), *between, message(signal), result())
+    assert texts(found)[-1] == signal
+
+
+def test_a_copy_that_is_trimmed_is_still_a_copy() -> None:
+    found = events_of("copilot", delta("all "), delta("done.\n\n"), message("all done."), result())
+    assert "\n".join(texts(found)).split() == ["all", "done."]
+
+
+def test_a_message_may_consist_of_blocks() -> None:
+    assert texts(events_of("copilot", message([{"type": "text", "text": "done"}]), result())) == ["done"]

@@ -149,7 +149,7 @@ def test_missing_or_odd_fields_cost_only_themselves() -> None:
     found = events(
         INIT,
         {"type": "message", "role": "assistant"},
-        word(["x"]),
+        word([7]),
         word("?", role=5),
         {"type": "reasoning", "text": 3},
         {"type": "tool_call"},

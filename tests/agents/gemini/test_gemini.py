@@ -288,3 +288,13 @@ def test_calls_without_an_id_are_separate_calls() -> None:
     found = events(INIT, use, end, use, end, GOOD)
     assert len({e.tool.id for e in found if isinstance(e, ToolStart)}) == 2
     assert len({e.tool.id for e in found if isinstance(e, ToolEnd)}) == 2
+
+
+def test_a_whole_message_as_long_as_its_fragments_is_shown_if_it_differs() -> None:
+    def said(text: str, *, delta: bool) -> dict[str, Any]:
+        return {"type": "message", "timestamp": "2026-01-01", "role": "assistant", "content": text, "delta": delta}
+
+    found = events_of("gemini", said("abc", delta=True), said("xyz", delta=False))
+    assert texts(found) == ["abc", "xyz"]
+    assert texts(events_of("gemini", said("abc", delta=True), said("abc", delta=False))) == ["abc"]
+    assert texts(events_of("gemini", said("ab", delta=True), said("abc", delta=False))) == ["abc"]

@@ -201,7 +201,7 @@ def test_missing_or_mistyped_fields_do_not_cost_the_line() -> None:
         {"type": "auto_retry_start"},
         {"type": "agent_end", "messages": {}},
     )
-    assert texts(found) == ["here"]
+    assert texts(found) == ["words", "here"]
     assert [(e.usage.prompt_tokens, e.usage.cost_usd) for e in found if isinstance(e, UsageEvent)] == [(10, 0.5)]
     assert [e.tool.status for e in found if isinstance(e, ToolEnd)] == [ToolStatus.UNKNOWN]
 

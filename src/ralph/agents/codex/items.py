@@ -9,7 +9,7 @@ from ralph.agents.codex.errors import classify_message, limit, retry
 from ralph.agents.codex.fields import arguments, checklist, content_text, token_counts, tool_name
 from ralph.transcripts import meta
 from ralph.transcripts.events import Tag, Text, ToolStatus, TranscriptEvent, Usage, UsageEvent
-from ralph.transcripts.json_lines import get_count, get_dict, get_int, get_list, get_str, is_not_text
+from ralph.transcripts.json_lines import get_count, get_dict, get_int, get_list, get_str, get_text, is_not_text
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.recent import Recent
 
@@ -143,11 +143,11 @@ class ThreadItems:
 
     def _text(self, item: dict[str, Any], tag: Tag, key: str, completed: bool) -> list[TranscriptEvent]:
         """A message or a thought. One that still grows waits until it is complete."""
-        text = get_str(item, "text", "message")
+        text = get_text(item, "text", "message", "content", "summary")
         if completed:
             self._partial.pop(key, None)
             if text is None:
-                return [meta.unknown(item)] if is_not_text(item, "text", "message") else []
+                return [meta.unknown(item)] if is_not_text(item, "text", "message", "content", "summary") else []
             return [Text(tag, text.removesuffix("\n"))]
         if text:
             self._partial[key] = Text(tag, text)

@@ -11,7 +11,7 @@ from ralph.agents.codex.fields import arguments, checklist, content_text, token_
 from ralph.transcripts import meta
 from ralph.transcripts.deltas import DeltaLines
 from ralph.transcripts.events import Tag, Text, ToolStatus, TranscriptEvent, Usage, UsageEvent
-from ralph.transcripts.json_lines import get_count, get_dict, get_int, get_list, get_str
+from ralph.transcripts.json_lines import get_count, get_dict, get_int, get_list, get_str, get_text
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.recent import Recent
 
@@ -38,8 +38,8 @@ class LegacyMessages:
         self._tools = Recent[str, str]()
         self._counted: dict[str, int] | None = None
         self._handlers: dict[str, Callable[[dict[str, Any]], list[TranscriptEvent]]] = {
-            "agent_message": lambda msg: self._whole(self._words, Tag.AI, get_str(msg, "message", "text")),
-            "agent_reasoning": lambda msg: self._whole(self._thoughts, Tag.THINK, get_str(msg, "text", "message")),
+            "agent_message": lambda msg: self._whole(self._words, get_text(msg, "message", "text", "content")),
+            "agent_reasoning": lambda msg: self._whole(self._thoughts, get_text(msg, "text", "message", "content")),
             "agent_message_delta": lambda msg: self._words.feed(get_str(msg, "delta") or ""),
             "agent_reasoning_delta": lambda msg: self._thoughts.feed(get_str(msg, "delta") or ""),
             "exec_command_begin": self._exec_begin,
@@ -96,11 +96,9 @@ class LegacyMessages:
         self._session = True
         return [meta.session(name, self._model)]
 
-    def _whole(self, deltas: DeltaLines, tag: Tag, text: str | None) -> list[TranscriptEvent]:
+    def _whole(self, deltas: DeltaLines, text: str | None) -> list[TranscriptEvent]:
         """A whole message, or the rest of it if it was streamed."""
-        if deltas.begun:
-            return deltas.flush()
-        return [Text(tag, text.removesuffix("\n"))] if text else []
+        return deltas.whole(text) if text else deltas.flush()
 
     def _start(self, msg: dict[str, Any], name: str, given: dict[str, Any] | None) -> list[TranscriptEvent]:
         key = get_str(msg, "call_id") or name

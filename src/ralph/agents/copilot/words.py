@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from ralph.transcripts import recent
-from ralph.transcripts.deltas import DeltaLines
+from ralph.transcripts.deltas import DeltaLines, Shown
 from ralph.transcripts.events import Tag, Text, TranscriptEvent
-from ralph.transcripts.json_lines import get_str
+from ralph.transcripts.json_lines import get_str, get_text
 from ralph.transcripts.recent import Recent, RecentKeys
 
 
@@ -23,7 +23,7 @@ class Words:
 
     def __init__(self) -> None:
         self._open: dict[str, _Stream] = {}
-        self._streamed = Recent[str, int]()  # the length of each message that another one interrupted
+        self._streamed = Recent[str, Shown]()  # what has come of each message that another one interrupted
         self._thought = Recent[str, str]()
         self._thinking = RecentKeys[str]()
 
@@ -69,13 +69,15 @@ class Words:
         return events + stream.lines.feed(fragment)
 
     def _whole(self, data: dict[str, Any], identity: str | None, agent: str, tag: Tag) -> list[TranscriptEvent]:
-        content = get_str(data, "content") or ""
+        content = get_text(data, "content") or ""
         stream = self._open.get(agent)
-        if stream is not None and stream.id == identity:
-            return stream.lines.feed(content[stream.lines.length :]) + self._close(agent)
+        if stream is not None and stream.id == identity and content:
+            del self._open[agent]
+            return stream.lines.whole(content)
         events = self._close(agent)
-        shown = 0 if identity is None else self._streamed.get(identity, 0)
-        rest = content[shown:].removesuffix("\n")
+        shown = Shown() if identity is None else self._streamed.get(identity, Shown())
+        rest = shown.rest(content)
+        rest = (content if rest is None else rest).removesuffix("\n")
         return [*events, Text(tag, rest)] if rest else events
 
     def _close(self, agent: str) -> list[TranscriptEvent]:
@@ -83,7 +85,7 @@ class Words:
         if stream is None:
             return []
         if stream.id is not None:
-            self._streamed[stream.id] = stream.lines.length
+            self._streamed[stream.id] = stream.lines.shown
         return stream.lines.flush()
 
 

@@ -16,7 +16,7 @@ from ralph.transcripts.acp import AcpReader, is_rpc
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.classify import classify, retry_after
 from ralph.transcripts.events import Tag, Text, ToolStatus, TranscriptEvent, Usage, UsageEvent
-from ralph.transcripts.json_lines import JsonAdapter, get_count, get_dict, get_str, is_not_text, strip_escapes
+from ralph.transcripts.json_lines import JsonAdapter, get_count, get_dict, get_str, get_text, is_not_text, strip_escapes
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.repeats import Said
 from ralph.transcripts.stream_json.tools import ToolCalls
@@ -103,7 +103,7 @@ class DroidAdapter(JsonAdapter):
         return [] if value.get("subtype") == "init" else [meta.unknown(value)]
 
     def _message(self, value: dict[str, Any]) -> Events:
-        text = get_str(value, "text", "content")
+        text = get_text(value, "text", "content")
         if text is None:
             return [meta.unknown(value)] if is_not_text(value, "text", "content") else []
         if self._is_copy(value, text):

@@ -141,9 +141,7 @@ class GeminiAdapter(JsonAdapter):
                 self._stderr.recovered()
                 if value.get("delta") is True:
                     return self._words.feed(content)
-                repeated = self._words.length == len(content)
-                events = self._words.flush()
-                return events if repeated or not content else [*events, Text(Tag.AI, content)]
+                return self._words.whole(content) if content else self._words.flush()
             case "user":
                 return [*self._words.flush(), Text(Tag.PROMPT, content)]
         return [*self._words.flush(), Text(Tag.SYS, content)]

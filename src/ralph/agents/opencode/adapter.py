@@ -27,7 +27,7 @@ from ralph.transcripts.events import (
     TranscriptEvent,
     UsageEvent,
 )
-from ralph.transcripts.json_lines import JsonAdapter, get_count, get_dict, get_str, is_not_text
+from ralph.transcripts.json_lines import JsonAdapter, get_count, get_dict, get_str, get_text, is_not_text
 from ralph.transcripts.meta import ErrorClass
 from ralph.transcripts.recent import Recent, RecentKeys
 from ralph.transcripts.tool_calls import output_text
@@ -134,9 +134,9 @@ class OpencodeAdapter(JsonAdapter):
         return events
 
     def _text(self, part: dict[str, Any], tag: Tag) -> list[TranscriptEvent]:
-        text = get_str(part, "text")
+        text = get_text(part, "text", "content")
         if text is None:
-            return [meta.unknown(part)] if is_not_text(part, "text") else []
+            return [meta.unknown(part)] if is_not_text(part, "text", "content") else []
         if self._seen_before(part):
             return []
         if part.get("synthetic") is True or part.get("sessionID") not in (None, self._session):

@@ -158,11 +158,12 @@ class PiAdapter(JsonAdapter):
 
     def _assistant(self, message: dict[str, Any]) -> list[TranscriptEvent]:
         events: list[TranscriptEvent] = []
-        for block in get_list(message, "content"):
+        content = message.get("content")
+        for block in content if isinstance(content, list) else [content]:
             match block:
                 case {"type": "thinking", "thinking": str(text)}:
                     events += self._thoughts.full(text)
-                case {"type": "text", "text": str(text)}:
+                case str(text) | {"type": "text", "text": str(text)} if text:
                     events += self._words.full(text)
         self._retrying = None
         self._judge(message)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from ralph.transcripts.classify import classify
+from ralph.transcripts.classify import classify, is_unreachable
 from ralph.transcripts.json_lines import get_int, get_str
 from ralph.transcripts.meta import ErrorClass
 
@@ -28,6 +28,8 @@ _NAMES = {
 }
 _CREDIT = re.compile(r"credit balance|out of credits|insufficient[_ ]quota", re.IGNORECASE)
 _RESETS = re.compile(r"\blimit\b.*(?:\bresets?\b|\|\d{10})", re.IGNORECASE | re.DOTALL)
+#: The limits of a subscription, with or without the time at which they reset.
+_SUBSCRIPTION = re.compile(r"hit your (?:(?:session|weekly|5-hour|opus|sonnet|fable|fast) )?limit\b", re.IGNORECASE)
 _EPOCH = re.compile(r"\|(\d{10})\b")
 _CLOCK = re.compile(
     r"\bresets?(?: at)? (?:(?P<month>[A-Z][a-z]{2}) (?P<day>\d{1,2})(?:,| at)* )?"
@@ -49,8 +51,10 @@ def error_class(message: str, name: str | None = None, status: int | None = None
         return named
     if _CREDIT.search(message):  # its status is 400
         return ErrorClass.QUOTA
-    if status not in (401, 403) and _RESETS.search(message):
+    if status not in (401, 403) and (_RESETS.search(message) or _SUBSCRIPTION.search(message)):
         return ErrorClass.RATE_LIMITED  # a subscription's limit, which resets by itself
+    if status is None and is_unreachable(message):
+        return ErrorClass.FAILED  # Claude's name for it is `server_error`, but no server answered
     found = classify(message, status)
     return named if found is ErrorClass.FAILED and named is not None and status is None else found
 
