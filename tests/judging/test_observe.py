@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ralph.judging.observe import Observation, add_usage, known_total
+from ralph.judging.observe import Observation
 from ralph.judging.signals import Markers, Signal
+from ralph.judging.usage import add_usage, known_total
 from ralph.transcripts import meta
 from ralph.transcripts.events import (
     Meta,
@@ -174,3 +175,45 @@ def test_events_one_by_one_and_all_at_once_give_the_same_result(events: list[Tra
         assert (
             single.message.claim(structured=structured).signal is together.message.claim(structured=structured).signal
         )
+
+
+def test_interim_usage_counts_until_the_agent_reports_its_own_total() -> None:
+    first = UsageEvent(Usage(prompt_tokens=100, completion_tokens=5, model="a", interim=True))
+    second = UsageEvent(Usage(prompt_tokens=0, completion_tokens=20, model="a", interim=True))
+    seen = observe(first, second)
+    assert seen.usage == Usage(100, 25, 125, "a", at_least=True)
+    seen.feed([UsageEvent(Usage(prompt_tokens=90, completion_tokens=20))])
+    assert seen.usage == Usage(90, 20, 110)
+    seen.feed([first])
+    assert seen.usage == Usage(190, 25, 215, "a", at_least=True)
+    seen.feed([UsageEvent(Usage(prompt_tokens=101, completion_tokens=7))])
+    assert seen.usage == Usage(191, 27, 218)
+
+
+def test_a_total_without_tokens_does_not_replace_the_tokens_that_were_seen() -> None:
+    seen = observe(UsageEvent(Usage(prompt_tokens=100, completion_tokens=5, interim=True)))
+    seen.feed([UsageEvent(Usage(cost_usd=0.5))])
+    assert (known_total(seen.usage), seen.cost.usd) == (105, 0.5)
+
+
+def test_a_resumed_session_repeats_what_it_reported_but_its_interim_usage_is_new() -> None:
+    seen = Observation(Markers(), None, Usage(prompt_tokens=1000, completion_tokens=100))
+    seen.feed([UsageEvent(Usage(prompt_tokens=50, completion_tokens=5, interim=True))])
+    assert known_total(seen.usage) == 55
+    assert known_total(seen.reported) == 1155  # what the next resume would repeat if the agent were killed now
+    seen.feed([UsageEvent(Usage(prompt_tokens=1060, completion_tokens=106))])
+    assert known_total(seen.usage) == 66
+    assert known_total(seen.reported) == 1166
+
+
+def test_the_cost_of_interim_usage_is_replaced_by_the_cost_that_the_agent_reports() -> None:
+    prices = {"large": 2.0, "small": 0.5}
+    seen = Observation(Markers(), lambda usage: prices.get(usage.model or ""))
+    seen.feed(
+        [UsageEvent(Usage(10, 1, model="large", interim=True)), UsageEvent(Usage(10, 1, model="small", interim=True))]
+    )
+    assert (seen.cost.usd, seen.cost.source, seen.cost.partly) == (2.5, "prices", False)
+    seen.feed([UsageEvent(Usage(10, 1, model="new", interim=True))])
+    assert (seen.cost.usd, seen.cost.partly) == (2.5, True)
+    seen.feed([UsageEvent(Usage(30, 3, model="large", cost_usd=1.75))])
+    assert (seen.cost.usd, seen.cost.source, seen.cost.partly) == (1.75, "reported", False)

@@ -35,7 +35,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     #: True: there must be a session id; False: there must be none
     session: bool | None = None
     #: exact numbers, those that are known
-    usage: dict[str, float | str] | None = None
+    usage: dict[str, bool | float | str] | None = None
     no_usage: bool = False
     #: in the agent's own words (AI), in its thoughts (THINK), in tools' output
     says: list[str] = []

@@ -22,39 +22,60 @@ class CostFrom(StrEnum):
     PRICES = "prices"
 
 
-class Cost:
-    """The cost of one iteration. Once the agent reports a cost, that is the cost: price-table estimates are dropped."""
+class _Sum(msgspec.Struct):
+    """Once the agent reports a cost, that is the cost: price-table estimates are dropped."""
 
-    def __init__(self, cost_of: CostOf | None) -> None:
-        self._cost_of = cost_of
-        self._reported: float | None = None
-        self._estimated: float | None = None
-        self._gaps = False
+    reported: float | None = None
+    estimated: float | None = None
+    #: whether part of the estimate is unknown
+    gaps: bool = False
 
-    def add(self, usage: Usage) -> None:
+    def add(self, usage: Usage, cost_of: CostOf | None) -> None:
         if usage.cost_usd is not None:
-            self._reported = (self._reported or 0.0) + usage.cost_usd
-        elif self._cost_of is not None and self._reported is None:
-            price = self._cost_of(usage)
+            self.reported = (self.reported or 0.0) + usage.cost_usd
+        elif cost_of is not None and self.reported is None:
+            price = cost_of(usage)
             if price is None:
-                self._gaps = self._gaps or _counts(usage)
+                self.gaps = self.gaps or _counts(usage)
             else:
-                self._estimated = (self._estimated or 0.0) + price
+                self.estimated = (self.estimated or 0.0) + price
 
     @property
     def usd(self) -> float | None:
-        return self._estimated if self._reported is None else self._reported
+        return self.estimated if self.reported is None else self.reported
+
+
+class Cost:
+    """The cost of one iteration: that of the agent's own totals, plus that of its messages since the last one."""
+
+    def __init__(self, cost_of: CostOf | None) -> None:
+        self._cost_of = cost_of
+        self._totals = _Sum()
+        self._interim = _Sum()
+
+    def add(self, usage: Usage) -> None:
+        if usage.interim:
+            self._interim.add(usage, self._cost_of)
+            return
+        if _counts(usage) or usage.cost_usd is not None:
+            self._interim = _Sum()
+        self._totals.add(usage, self._cost_of)
+
+    @property
+    def usd(self) -> float | None:
+        known = [usd for usd in (self._totals.usd, self._interim.usd) if usd is not None]
+        return sum(known) if known else None
 
     @property
     def source(self) -> CostFrom | None:
-        if self._reported is not None:
+        if self._totals.reported is not None or self._interim.reported is not None:
             return CostFrom.REPORTED
-        return None if self._estimated is None else CostFrom.PRICES
+        return None if self.usd is None else CostFrom.PRICES
 
     @property
     def partly(self) -> bool:
         """Whether part of it is unknown."""
-        return self._reported is None and self._gaps
+        return any(part.gaps and part.reported is None for part in (self._totals, self._interim))
 
 
 class RunCosts(msgspec.Struct, frozen=True, omit_defaults=True):

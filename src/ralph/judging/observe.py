@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import msgspec
 
-from ralph.judging.costs import Cost, CostOf
 from ralph.judging.signals import FinalMessage, Markers, SignalReader
+from ralph.judging.usage import UsageCount
 from ralph.transcripts import recent
 from ralph.transcripts.events import (
     Meta,
@@ -25,6 +25,9 @@ from ralph.transcripts.events import (
 )
 from ralph.transcripts.meta import ErrorClass, Kind
 
+if TYPE_CHECKING:
+    from ralph.judging.costs import Cost, CostOf
+
 #: In the year 5138. A later time is a mistake.
 _LATEST = 1e11
 #: A longer name is not a real one.
@@ -38,46 +41,9 @@ class ToolCounts(msgspec.Struct):
     unknown: int = 0
 
 
-def add_usage(total: Usage, more: Usage) -> Usage:
-    """Sums what is known; what is unknown on both sides stays None."""
-    return Usage(
-        prompt_tokens=_both(total.prompt_tokens, more.prompt_tokens),
-        completion_tokens=_both(total.completion_tokens, more.completion_tokens),
-        total_tokens=_both(known_total(total), known_total(more)),
-        model=more.model or total.model,
-        cached_tokens=_both(total.cached_tokens, more.cached_tokens),
-        cache_write_tokens=_both(total.cache_write_tokens, more.cache_write_tokens),
-        reasoning_tokens=_both(total.reasoning_tokens, more.reasoning_tokens),
-        cost_usd=_both(total.cost_usd, more.cost_usd),
-    )
-
-
 def _is_time(value: Any) -> TypeGuard[int | float]:
     """Whether a number that an agent reports can be a time in seconds."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LATEST
-
-
-def _both(a: Any, b: Any) -> Any:
-    return b if a is None else a if b is None else a + b
-
-
-def subtract_usage(total: Usage, known: Usage) -> Usage:
-    """The part of `total` beyond `known`; all of it if `known` is larger."""
-    left = {
-        name: value - (getattr(known, name) or 0)
-        for name in Usage.__struct_fields__
-        if isinstance(value := getattr(total, name), int | float)
-    }
-    return total if any(value < 0 for value in left.values()) else msgspec.structs.replace(total, **left)
-
-
-def known_total(usage: Usage) -> int | None:
-    """All tokens, as reported or as the sum of prompt and completion."""
-    if usage.total_tokens is not None:
-        return usage.total_tokens
-    if usage.prompt_tokens is None and usage.completion_tokens is None:
-        return None
-    return (usage.prompt_tokens or 0) + (usage.completion_tokens or 0)
 
 
 class Observation:
@@ -90,12 +56,10 @@ class Observation:
         before: Usage | None = None,
         prompt: str | None = None,
     ) -> None:
-        #: what the agent was told, which plain output may repeat
+        """`prompt` is what the agent was told, which plain output may repeat. `before` is what a resumed session reported
+        before, if it will report it again."""
         self.prompt = prompt
-        #: what a resumed session reported before, if it will report it again
-        self._before = before
-        #: the usage as the agent reported it
-        self.reported = Usage()
+        self._used = UsageCount(cost_of, before)
         self.message: SignalReader = FinalMessage(markers) if isinstance(markers, Markers) else markers
         self.spoke = False
         self._answer = 0  # checksum of the words since the last event of another kind, however they were split
@@ -105,9 +69,6 @@ class Observation:
         self.tool_names: Counter[str] = Counter()
         self.tool_ms = 0
         self.open_tools: dict[str, str] = recent.Recent[str, str]()
-        self.usage = Usage()
-        self.usage_seen = False
-        self.cost = Cost(cost_of)
         self.model: str | None = None
         self.session_id: str | None = None
         self.error: dict[str, Any] | None = None
@@ -116,6 +77,24 @@ class Observation:
         self.retry_after: float | None = None
         #: the CLI's own retry, until anything follows it
         self.retrying: dict[str, Any] | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """What was used so far. It is a lower bound until the agent reports its own total."""
+        return self._used.total
+
+    @property
+    def usage_seen(self) -> bool:
+        return self._used.seen
+
+    @property
+    def reported(self) -> Usage:
+        """The usage as the agent reported it."""
+        return self._used.reported
+
+    @property
+    def cost(self) -> Cost:
+        return self._used.cost
 
     @property
     def spent(self) -> Usage:
@@ -205,12 +184,7 @@ class Observation:
                 self.tool_ms += tool.duration_ms or 0
                 self._boundary()
             case UsageEvent(usage=usage):
-                self.reported = add_usage(self.reported, usage)
-                if self._before is not None:
-                    usage, self._before = subtract_usage(usage, self._before), None
-                self.usage = add_usage(self.usage, usage)
-                self.usage_seen = True
-                self.cost.add(usage if usage.model else msgspec.structs.replace(usage, model=self.model))
+                self._used.add(usage, self.model)
             case Meta(meta=fields):
                 self._meta(fields)
 

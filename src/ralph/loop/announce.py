@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from ralph.judging.observe import add_usage, known_total
+from ralph.judging.usage import add_usage, known_total
 from ralph.loop.screen import Status
 from ralph.transcripts import meta
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ralph.config.durations import format_duration
-from ralph.judging.observe import known_total
+from ralph.judging.usage import known_total
 
 if TYPE_CHECKING:
     from ralph.judging.observe import Observation

@@ -11,8 +11,9 @@ from ralph.agents import adapters as registry
 from ralph.errors import RunError, UsageError
 from ralph.judging import costs
 from ralph.judging.judge import judge
-from ralph.judging.observe import Observation, known_total
+from ralph.judging.observe import Observation
 from ralph.judging.output import OutputReader
+from ralph.judging.usage import known_total
 from ralph.launching.launcher import CommandLine, SessionMode
 from ralph.loop import progress, report
 from ralph.loop.finished import Finished

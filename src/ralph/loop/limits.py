@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.config.durations import format_duration
-from ralph.judging.observe import known_total
+from ralph.judging.usage import known_total
 from ralph.loop.describe import plural
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph.judging.observe import Observation, add_usage
+from ralph.judging.usage import add_usage
 from ralph.loop.limits import Limits, budget_reached
 from ralph.transcripts.events import Usage
 from ralph.transcripts.rtf1 import SENTINEL
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ralph.journal.appender import Appender
+    from ralph.judging.observe import Observation
     from ralph.judging.output import OutputReader
     from ralph.transcripts.events import TranscriptEvent
 

@@ -9,7 +9,7 @@ import msgspec
 
 from ralph.judging.costs import RunCosts
 from ralph.judging.judge import Outcome
-from ralph.judging.observe import add_usage
+from ralph.judging.usage import add_usage
 from ralph.loop import breaker, waits
 from ralph.loop.breaker import Breaker
 from ralph.loop.calls import Calls

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.config.durations import format_duration
-from ralph.judging.observe import known_total
+from ralph.judging.usage import known_total
 from ralph.loop.decide import EXIT_CODES, End
 from ralph.loop.describe import describe_changes, describe_usage, plural
 from ralph.transcripts.events import Meta

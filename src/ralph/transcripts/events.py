@@ -58,7 +58,8 @@ class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Token counts as the agent reports them. A number that it does not report is None, never 0.
 
-    `prompt_tokens` includes `cached_tokens`, which were read from the cache.
+    `prompt_tokens` includes `cached_tokens`, which were read from the cache. An `interim` count is one of a message
+    while the agent works: the next count that is not interim includes it. `at_least` marks a lower bound.
     """
 
     prompt_tokens: _Count | None = None
@@ -69,6 +70,8 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     cache_write_tokens: _Count | None = None
     reasoning_tokens: _Count | None = None
     cost_usd: _Amount | None = None
+    interim: bool = False
+    at_least: bool = False
 
 
 class _Base(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"):

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ralph.agents.claude.adapter import ClaudeAdapter
+from ralph.judging.observe import Observation
+from ralph.judging.signals import Markers
+from ralph.judging.usage import known_total
+from ralph.transcripts.events import UsageEvent
 from ralph.transcripts.stream_json import usage as stream_usage
 from ralph.transcripts.stream_json.usage import RunUsage
 
@@ -36,6 +42,49 @@ def counts(fresh: int, read: int, out: int) -> dict[str, int]:
 # -- messages
 
 
+def interim(usage: Usage) -> tuple[int | None, int | None]:
+    assert usage.interim
+    return usage.prompt_tokens, usage.completion_tokens
+
+
+def test_each_line_reports_what_it_adds_to_its_message() -> None:
+    """Repeated lines, lines that report less than before, and another message in between count nothing twice."""
+    usage = RunUsage()
+    lines = [("a", counts(10, 200, 1)), ("a", counts(10, 200, 1)), ("sub", counts(5, 0, 2)), ("a", counts(10, 200, 9))]
+    lines += [("a", counts(10, 200, 1)), ("a", counts(10, 200, 12))]
+    events = [event for name, used in lines for event in usage.message({"id": name, "usage": used, "model": name})]
+    found = [event.usage for event in events if isinstance(event, UsageEvent)]
+    assert [interim(each) for each in found] == [(210, 1), (5, 2), (0, 8), (0, 3)]
+    assert [each.model for each in found] == ["a", "sub", "a", "a"]
+
+
+def test_the_end_of_a_stream_counts_for_its_own_message() -> None:
+    """The message of a subagent may come between the start and the end of the streamed one."""
+    adapter = ClaudeAdapter()
+    seen = Observation(Markers())
+
+    def feed(value: dict[str, Any]) -> None:
+        seen.feed(adapter.feed(msgspec.json.encode(value).decode()))
+
+    start = {"id": "a", "model": "large", "usage": counts(100, 0, 1)}
+    feed({"type": "stream_event", "session_id": "s", "event": {"type": "message_start", "message": start}})
+    assert interim_total(seen) == 101
+    sub = {"id": "b", "model": "small", "content": [], "usage": counts(30, 0, 40)}
+    feed({"type": "assistant", "parent_tool_use_id": "t", "message": sub})
+    assert interim_total(seen) == 171
+    feed({"type": "stream_event", "event": {"type": "message_delta", "delta": {}, "usage": {"output_tokens": 50}}})
+    assert interim_total(seen) == 220
+    feed({"type": "assistant", "message": {"id": "a", "model": "large", "content": [], "usage": counts(100, 0, 1)}})
+    assert interim_total(seen) == 220
+    feed({"type": "result", "subtype": "success", "result": "", "usage": counts(95, 0, 50)})
+    assert (known_total(seen.usage), seen.usage.at_least) == (145, False)
+
+
+def interim_total(seen: Observation) -> int | None:
+    assert seen.usage.at_least
+    return known_total(seen.usage)
+
+
 def test_a_later_line_of_a_message_replaces_its_counts() -> None:
     usage = RunUsage()
     usage.message({"id": "a", "usage": counts(10, 0, 1)})
@@ -48,7 +97,7 @@ def test_a_later_line_of_a_message_replaces_its_counts() -> None:
 def test_the_end_of_a_streamed_message_keeps_the_counts_it_does_not_repeat() -> None:
     usage = RunUsage()
     usage.message({"id": "a", "usage": counts(10, 200, 1)})
-    usage.delta({"output_tokens": 7, "output_tokens_details": {"thinking_tokens": 3}})
+    usage.delta({"output_tokens": 7, "output_tokens_details": {"thinking_tokens": 3}}, "a", None)
     found = total(usage)
     assert (found.prompt_tokens, found.cached_tokens) == (210, 200)
     assert (found.completion_tokens, found.reasoning_tokens) == (7, 3)

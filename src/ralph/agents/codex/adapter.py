@@ -8,6 +8,7 @@ from ralph.agents.codex.errors import classify_message, limit
 from ralph.agents.codex.held import HeldLines
 from ralph.agents.codex.items import ThreadItems
 from ralph.agents.codex.legacy import LegacyMessages
+from ralph.agents.codex.log import AnswerLog
 from ralph.agents.codex.shapes import HEADER
 from ralph.agents.codex.stamped import StampedTranscript
 from ralph.agents.codex.text import TextTranscript
@@ -29,6 +30,7 @@ class CodexAdapter(JsonAdapter):
         super().__init__(prompt)
         self._items = ThreadItems()
         self._legacy = LegacyMessages()
+        self._log = AnswerLog()
         #: the reader of the human-readable transcript, once its first line was seen on one of the streams
         self._on_stdout: TextTranscript | StampedTranscript | None = None
         self._on_stderr: TextTranscript | StampedTranscript | None = None
@@ -54,6 +56,8 @@ class CodexAdapter(JsonAdapter):
         return self._legacy.feed(value) if self._legacy.knows(value) else [meta.unknown(value)]
 
     def on_text(self, line: str) -> list[TranscriptEvent]:
+        if self.structured and (used := self._log.read(line)) is not None:  # a terminal mixes both streams
+            return self._items.answer(used)
         if not self.structured:
             self._on_stdout = self._transcript(line)
             if self._on_stdout is not None:
@@ -67,6 +71,8 @@ class CodexAdapter(JsonAdapter):
             self._on_stderr = self._transcript(line)
             if self._on_stderr is not None:
                 return self._on_stderr.feed(line)
+        if (used := self._log.read(line)) is not None:
+            return self._items.answer(used)
         bare = strip_escapes(line)
         if bare.startswith(_FATAL):
             self._last_error = bare.removeprefix(_FATAL)

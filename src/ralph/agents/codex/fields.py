@@ -16,7 +16,7 @@ _COUNTS = {
 }
 
 
-def token_counts(usage: dict[str, Any]) -> dict[str, int]:
+def token_counts(usage: dict[str, Any]) -> dict[str, Any]:
     """Codex's counts under our names; a count that it does not give is absent."""
     return {ours: count for ours, theirs in _COUNTS.items() if (count := get_count(usage, theirs)) is not None}
 

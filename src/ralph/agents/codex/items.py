@@ -23,6 +23,10 @@ class ThreadItems:
 
     def __init__(self) -> None:
         self._turn_open = False
+        #: a turn has ended, and no other has begun
+        self._turn_ended = False
+        #: the model, if the log names it
+        self._model: str | None = None
         self._error: tuple[str, ErrorClass] | None = None
         #: why Codex is trying again, if nothing has come since
         self._retrying: tuple[str, ErrorClass] | None = None
@@ -45,7 +49,7 @@ class ThreadItems:
             case "item.started" | "item.updated" | "item.completed":
                 return self._item(value, name)
             case "turn.started":
-                self._turn_open = True
+                self._turn_open, self._turn_ended = True, False
                 return []
             case "turn.completed":
                 return self._turn_completed(value)
@@ -80,8 +84,13 @@ class ThreadItems:
         self._session = True
         return [meta.session(name)]
 
+    def answer(self, used: Usage) -> list[TranscriptEvent]:
+        """What the log reports of an answer. If that comes after the end of the turn, the turn's total has it."""
+        self._model = used.model or self._model
+        return [UsageEvent(used)] if used.interim and not self._turn_ended else []
+
     def _turn_completed(self, value: dict[str, Any]) -> list[TranscriptEvent]:
-        self._turn_open, self._error = False, None
+        self._turn_open, self._turn_ended, self._error = False, True, None
         result = meta.result(ok=True)
         if self._refused:
             reason = f"Codex was not allowed to run: {self._refused}"
@@ -89,7 +98,7 @@ class ThreadItems:
         return [*self._usage(get_dict(value, "usage")), result]
 
     def _turn_failed(self, value: dict[str, Any]) -> list[TranscriptEvent]:
-        self._turn_open, self._error = False, None
+        self._turn_open, self._turn_ended, self._error = False, True, None
         message = get_str(get_dict(value, "error"), "message") or get_str(value, "message", "error")
         message = message or "the turn failed"
         kind = classify_message(message)
@@ -118,7 +127,7 @@ class ThreadItems:
         more = {name: count - self._counted.get(name, 0) for name, count in counts.items()}
         more = {name: count if count >= 0 else counts[name] for name, count in more.items()}
         self._counted |= counts
-        return [UsageEvent(Usage(**more))] if more else []  # type: ignore[arg-type]
+        return [UsageEvent(Usage(**more, model=self._model))] if more else []
 
     # -- items
 

@@ -109,8 +109,7 @@ class CopilotAdapter(JsonAdapter):
                 return self._words.reasoning_delta(data, agent)
             case "assistant.message":
                 self._retrying, self._failure = None, _Failure()
-                self._usage.message(data)
-                return self._words.message(data, agent)
+                return self._words.message(data, agent) + self._usage.message(data)
             case "assistant.reasoning":
                 return self._words.reasoning(data, agent)
             case "tool.execution_start":

@@ -31,10 +31,12 @@ class RunUsage:
         )
         return [UsageEvent(usage)]
 
-    def message(self, data: dict[str, Any]) -> None:
+    def message(self, data: dict[str, Any]) -> list[TranscriptEvent]:
         tokens = get_count(data, "outputTokens")
-        if tokens is not None:
-            self._output_tokens = (self._output_tokens or 0) + tokens
+        if tokens is None:
+            return []
+        self._output_tokens = (self._output_tokens or 0) + tokens
+        return [] if self._counted else [UsageEvent(Usage(completion_tokens=tokens, interim=True))]
 
     def shutdown(self, data: dict[str, Any]) -> list[TranscriptEvent]:
         metrics = {} if self._counted else get_dict(data, "modelMetrics")
@@ -47,5 +49,6 @@ class RunUsage:
         events = self.call(total)
         if not events and self._output_tokens is not None:
             self._counted = True
-            events = [UsageEvent(Usage(completion_tokens=self._output_tokens))]
+            # The prompts are missing.
+            events = [UsageEvent(Usage(completion_tokens=self._output_tokens, at_least=True))]
         return events

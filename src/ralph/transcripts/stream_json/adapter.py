@@ -135,14 +135,15 @@ class ClaudeLikeAdapter(JsonAdapter):
         if not isinstance(message, dict):
             return [meta.unknown(value)]
         speaker = _speaker(value, message)
+        used: Events = []
         if speaker is not Speaker.CLI:
             self.last_error = None
-            self.usage.message(message)
+            used = self.usage.message(message)
             if speaker is Speaker.AGENT:
                 self.model = get_str(message, "model") or self.model
         content = message.get("content")
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
-        return [event for block in blocks for event in self._block(block, value, speaker)]
+        return [*(event for block in blocks for event in self._block(block, value, speaker)), *used]
 
     def _block(self, block: Any, value: dict[str, Any], speaker: Speaker) -> Events:
         kind = block.get("type") if isinstance(block, dict) else None
@@ -212,7 +213,7 @@ class ClaudeLikeAdapter(JsonAdapter):
         if kind == "error":
             return [meta.error(*read_error(event), fatal=False)]  # the CLI retries, or reports that it gives up
         events = self.stream.feed(event)
-        if events or kind == "content_block_delta":
+        if kind == "content_block_delta" or any(type(each) is not UsageEvent for each in events):
             self.last_error = None
         return events
 

@@ -24,6 +24,8 @@ class MessageStream:
         self.words = Streamed(Tag.AI)
         self.thoughts = Streamed(Tag.THINK)
         self.model: str | None = None
+        #: the id of the message
+        self._message: str | None = None
         self._tools = tools
         self._usage = usage
         self._tool: dict[str, Any] | None = None
@@ -41,8 +43,7 @@ class MessageStream:
             case "message_start":
                 return self._start_message(get_dict(event, "message"))
             case "message_delta":
-                self._usage.delta(get_dict(event, "usage"))
-                return []
+                return self._usage.delta(get_dict(event, "usage"), self._message, self.model)
             case "ping":
                 return []
         return [meta.unknown(event)]
@@ -59,8 +60,8 @@ class MessageStream:
 
     def _start_message(self, message: dict[str, Any]) -> list[TranscriptEvent]:
         self.model = get_str(message, "model") or self.model
-        self._usage.message(message)
-        return self.thoughts.restart() + self.words.restart()
+        self._message = get_str(message, "id")
+        return self.thoughts.restart() + self.words.restart() + self._usage.message(message)
 
     def _delta(self, event: dict[str, Any]) -> list[TranscriptEvent]:
         delta = event.get("delta")

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ralph.transcripts.events import Usage
-from ralph.transcripts.json_lines import get_count, get_dict, get_float
+from ralph.transcripts.events import TranscriptEvent, Usage, UsageEvent
+from ralph.transcripts.json_lines import get_count, get_dict, get_float, get_str
 
 #: Beyond this many messages, the counts of the older half are added up: no further line of theirs is expected.
 _MOST_MESSAGES = 1000
@@ -58,33 +58,54 @@ class RunUsage:
         self._check_result = check_result
         #: the latest counts of each message since the last result
         self._messages: dict[str, dict[str, Any]] = {}
+        #: the highest counts of each of them, which were reported as interim ones
+        self._interim: dict[str, dict[str, int]] = {}
         self._older: Usage | None = None
         self._current = ""
         self._last_result: Usage | None = None
         self._last_cost: float | None = None
 
-    def message(self, message: dict[str, Any]) -> None:
-        """Note a message's counts. They grow with each of its lines, so they replace the ones before.
+    def message(self, message: dict[str, Any]) -> list[TranscriptEvent]:
+        """Count a message. Its counts grow with each of its lines, so they replace the ones before.
 
-        Lines without an id belong to the current message.
+        Lines without an id belong to the current message. Returns what the line adds, as interim usage.
         """
         usage = message.get("usage")
-        if isinstance(usage, dict):
-            name = message.get("id")
-            self._set(name if isinstance(name, str) else self._current, usage)
+        if not isinstance(usage, dict):
+            return []
+        name = message.get("id")
+        return self._set(name if isinstance(name, str) else self._current, usage, get_str(message, "model"))
 
-    def delta(self, usage: dict[str, Any]) -> None:
-        """Note the final counts of the message that is being streamed; the counts they leave out still hold."""
-        if usage:
-            self._set(self._current, self._messages.get(self._current, {}) | usage)
+    def delta(self, usage: dict[str, Any], message: str | None, model: str | None) -> list[TranscriptEvent]:
+        """Count the final counts of a message that is being streamed; the counts they leave out still hold."""
+        name = self._current if message is None else message
+        return self._set(name, self._messages.get(name, {}) | usage, model) if usage else []
 
-    def _set(self, message: str, usage: dict[str, Any]) -> None:
+    def _set(self, message: str, usage: dict[str, Any], model: str | None) -> list[TranscriptEvent]:
         self._current = message
         self._messages.pop(message, None)  # so that the messages are in the order of their latest lines
         self._messages[message] = usage
         if len(self._messages) > _MOST_MESSAGES:
             half = list(islice(self._messages, len(self._messages) // 2))
             self._older = _total([self._older, *(read_usage(self._messages.pop(old)) for old in half)])
+            for old in half:
+                self._interim.pop(old, None)
+        return self._increase(message, usage, model)
+
+    def _increase(self, message: str, usage: dict[str, Any], model: str | None) -> list[TranscriptEvent]:
+        """What a message used beyond what was reported of it. A later line may report less than an earlier one."""
+        counts = read_usage(usage)
+        known = self._interim.setdefault(message, {})
+        more: dict[str, Any] = {
+            name: max(0, count - known.get(name, 0))
+            for name in _COUNTS
+            if counts is not None and (count := getattr(counts, name)) is not None
+        }
+        if not any(more.values()):
+            return []
+        for name, count in more.items():
+            known[name] = known.get(name, 0) + count
+        return [UsageEvent(Usage(**more, model=model, interim=True))]
 
     def result(self, value: dict[str, Any], model: str | None) -> Usage | None:
         """The usage that a `result` adds to the results before it.
@@ -107,7 +128,7 @@ class RunUsage:
             if self._last_result is not None and not self._messages:
                 added = _increase(usage, self._last_result)
             self._last_result = usage
-        self._messages, self._older = {}, None
+        self._messages, self._interim, self._older = {}, {}, None
         cost = None if doubled else self._new_cost(value)  # a cost that was computed from doubled counts is wrong, too
         if added is None and cost is None:
             return None
@@ -137,7 +158,8 @@ def _total(usages: list[Usage | None]) -> Usage | None:
     """The sum of each count; a count that none of them has stays None."""
     known = [usage for usage in usages if usage is not None]
     counts = {name: [n for usage in known if (n := getattr(usage, name)) is not None] for name in _COUNTS}
-    return Usage(**{name: sum(numbers) if numbers else None for name, numbers in counts.items()}) if known else None
+    sums: dict[str, Any] = {name: sum(numbers) for name, numbers in counts.items() if numbers}
+    return Usage(**sums) if known else None
 
 
 def _is_doubled(result: Usage, counted: Usage) -> bool:
@@ -163,4 +185,5 @@ def _increase(result: Usage, last: Usage) -> Usage:
     counts = {name: (getattr(result, name), getattr(last, name)) for name in _COUNTS}
     if any(new is not None and old is not None and new < old for new, old in counts.values()):
         return result
-    return Usage(**{name: None if new is None else new - (old or 0) for name, (new, old) in counts.items()})
+    more: dict[str, Any] = {name: new - (old or 0) for name, (new, old) in counts.items() if new is not None}
+    return Usage(**more)
