@@ -56,8 +56,10 @@ class Observation:
         before: Usage | None = None,
         prompt: str | None = None,
     ) -> None:
-        """`prompt` is what the agent was told, which plain output may repeat. `before` is what a resumed session reported
-        before, if it will report it again."""
+        """`prompt` is what the agent was told, which plain output may repeat.
+
+        `before` is what a resumed session reported before, if it will report it again.
+        """
         self.prompt = prompt
         self._used = UsageCount(cost_of, before)
         self.message: SignalReader = FinalMessage(markers) if isinstance(markers, Markers) else markers
