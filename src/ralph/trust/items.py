@@ -9,7 +9,7 @@ import msgspec
 
 from ralph.errors import UsageError
 from ralph.system.digest import digest
-from ralph.system.files import leads_out, read
+from ralph.system.files import file_hash, leads_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,7 +71,7 @@ def of_journal(root: Path, folders: Iterable[Path], repository: Path) -> list[It
 
 def file_digest(path: Path) -> str:
     try:
-        return digest(read(path, _MAX_CODE))
+        return file_hash(path, _MAX_CODE)
     except OSError as error:
         if error.errno in (errno.EFBIG, errno.EINVAL):
             raise UsageError(f"{path} cannot be run: {error.strerror}") from None
