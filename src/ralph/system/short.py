@@ -47,13 +47,17 @@ def run(
     cwd: str | Path | None = None,
     limit: int = _MAX_OUTPUT,
 ) -> Finished:
-    """Runs a program without input. OSError if it cannot be started."""
+    """Runs a program without input. OSError or ValueError (a NUL in an argument) if it cannot be started."""
     with children.no_orphans():
         marked = watcher.begin(env)
         pipe = subprocess.PIPE
-        process = children.start(
-            argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=marked, cwd=cwd, bufsize=0
-        )
+        try:
+            process = children.start(
+                argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=marked, cwd=cwd, bufsize=0
+            )
+        except (OSError, ValueError):
+            watcher.end()
+            raise
         reading = _Reading(process, limit)
         try:
             reason = reading.until(time.monotonic() + timeout, f"no end after {timeout:g} s")
