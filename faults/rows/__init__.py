@@ -9,6 +9,7 @@ _MODULES = (
     "stops",
     "controls",
     "processes",
+    "keeper",
     "output",
     "endings",
     "prompts",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +14,6 @@ import pytest
 from processes import eventually
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Iterator
 
     from going import Going
@@ -198,3 +199,10 @@ def test_a_foreign_link_in_the_git_folder_is_not_followed(
     assert ralph("run", "1", "--agent-cmd", f"echo '{MARK}'").returncode == 0
     assert sorted(p.name for p in home.rglob("*")) == ["events.jsonl", "events.jsonl", "letters", "letters", "runs-"]
     assert len(list((repo / ".ralph" / "runs").iterdir())) == 1
+
+
+@pytest.mark.needs("flock")
+def test_a_run_starts_below_a_program_that_has_locked_the_directory(repo: Path) -> None:
+    """`flock . ralph run` in a crontab."""
+    command = ["flock", ".", sys.executable, "-m", "ralph", "run", "1", "--agent-cmd", f"echo '{MARK}'"]
+    assert subprocess.run(command, cwd=repo, capture_output=True, timeout=60, check=False).returncode == 0

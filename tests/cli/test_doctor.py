@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ralph.system import cgroup
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -399,3 +401,12 @@ def test_live_without_an_answer_ends_at_its_deadline(tools: Path, repo: Path) ->
         [sys.executable, "-c", code], cwd=repo, capture_output=True, text=True, timeout=30, check=True
     )
     assert done.stdout.strip().startswith("timeout_")
+
+
+def test_whether_agents_run_in_a_cgroup_is_shown(ralph: Ralph) -> None:
+    group = cgroup.create()
+    if group is not None:
+        cgroup.remove(group)
+    found = check(report(ralph("doctor", "--json")), "processes")
+    assert (found["state"], found["facts"]) == ("ok", {"cgroup": group is not None})
+    assert ("a cgroup of its own" in found["text"]) is (group is not None)

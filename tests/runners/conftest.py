@@ -103,7 +103,8 @@ def mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.fixture
 def runner(mark: str, tmp_path: Path) -> Iterator[Runner]:
+    before = zombies_of(os.getpid())  # of a ralph that another test has killed
     with StopSwitch() as stop, Supervisor(stop, tick=0.05) as supervisor:
         yield Runner(supervisor, stop, tmp_path)
     # The supervisor makes this process a subreaper: it must have waited for the orphans it got.
-    assert zombies_of(os.getpid()) == []
+    assert set(zombies_of(os.getpid())) <= set(before)

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
 from processes import alive, eventually, marked, read_pid
+from ralph.journal.lock import is_locked
 from ralph.runners.process import EndKind
 from ralph.system import cgroup, children
 
@@ -50,6 +52,9 @@ import fcntl, os, sys
 from ralph.runners.process import Command, Deadlines, Supervisor
 from ralph.runners.stop import StopSwitch
 from runners.conftest import CollectingSink
+if os.environ.get("WITHOUT_CGROUP"):
+    from ralph.system import cgroup
+    cgroup.create = lambda: None
 lock = os.open("lock", os.O_RDWR | os.O_CREAT)
 fcntl.flock(lock, fcntl.LOCK_EX)
 with StopSwitch() as stop, Supervisor(stop, locks=(lock,)) as supervisor:
@@ -158,31 +163,38 @@ def _killed_ralph(at: Path, script: str) -> None:
 def test_a_killed_ralph_with_a_stopped_keeper_leaves_nothing_and_frees_the_lock(
     killed: Path, mark: str, attack: str
 ) -> None:
-    import fcntl
-
     _killed_ralph(killed, attack + "(setsid sleep 600 &) ; touch ready; sleep 600")
     assert eventually(lambda: not marked(mark), 30)
-    with open(killed / "lock") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert eventually(lambda: not is_locked(killed / "lock"))
 
 
-def test_ralph_and_the_keeper_killed_at_once_leave_nothing_in_a_cgroup(killed: Path, mark: str) -> None:
-    group = cgroup.create()
-    if group is None:
-        pytest.skip("this machine has no cgroups (version 2) that this user may create")
-    cgroup.remove(group)
-    script = "(setsid sleep 600 &) ; echo $PPID > keeper; (setsid sh -c 'echo $$ > stray; exec sleep 600' &) ; "
-    _killed_ralph(killed, script + "while [ ! -s stray ]; do :; done; kill -STOP $PPID; touch ready; sleep 600")
-    os.kill(read_pid(killed / "keeper"), signal.SIGKILL)
+@pytest.mark.parametrize("grouped", [True, False], ids=["in a cgroup", "without one"])
+def test_ralph_and_the_keeper_killed_at_once_leave_nothing(
+    killed: Path, mark: str, monkeypatch: pytest.MonkeyPatch, grouped: bool
+) -> None:
+    """In a cgroup it is found even if it has emptied its environment."""
+    if grouped:
+        _require_cgroup()
+    else:
+        monkeypatch.setenv("WITHOUT_CGROUP", "1")
+    stray = f"setsid {'env -i ' if grouped else ''}sh -c 'echo $$ > stray; exec sleep 600'"
+    script = f"echo $PPID > keeper; ({stray} &) ; while [ ! -s stray ]; do :; done; "
+    _killed_ralph(killed, script + "kill -STOP $PPID; touch ready; sleep 600")
+    with suppress(ProcessLookupError):  # it may have ended already
+        os.kill(read_pid(killed / "keeper"), signal.SIGKILL)
     assert eventually(lambda: not alive(read_pid(killed / "stray")))
     assert eventually(lambda: not marked(mark))
 
 
-def test_a_chain_of_forks_dies_with_its_cgroup(runner: Runner, mark: str, tmp_path: Path) -> None:
+def _require_cgroup() -> None:
     group = cgroup.create()
     if group is None:
         pytest.skip("this machine has no cgroups (version 2) that this user may create")
     cgroup.remove(group)
+
+
+def test_a_chain_of_forks_dies_with_its_cgroup(runner: Runner, mark: str, tmp_path: Path) -> None:
+    _require_cgroup()
     (tmp_path / "chain.py").write_text(_CHAIN)
     began = time.monotonic()
     assert runner.run(sys.executable, "-IS", "chain.py").left == ()

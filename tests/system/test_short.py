@@ -25,9 +25,10 @@ _ESCAPE = "(setsid sh -c 'echo $$ > stray; exec sleep 600' {} &); while [ ! -s s
 
 @pytest.fixture(autouse=True)
 def mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    before = zombies_of(os.getpid())  # of a ralph that another test has killed
     with nothing_left_behind(monkeypatch) as value:
         yield value
-    assert zombies_of(os.getpid()) == []
+    assert set(zombies_of(os.getpid())) <= set(before)
 
 
 def _sh(script: str, cwd: Path, timeout: float = 20.0) -> short.Finished:

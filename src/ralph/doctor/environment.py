@@ -17,8 +17,8 @@ from ralph.journal.layout import StatePaths
 from ralph.journal.lock import holder_of
 from ralph.judging.prices import Prices, package_installed
 from ralph.planning.approvals import items_to_approve
+from ralph.system import cgroup, short
 from ralph.system import git as ask_git
-from ralph.system import short
 from ralph.system.programs import which
 from ralph.system.text import count
 from ralph.trust.describe import refusal
@@ -56,6 +56,7 @@ def check_environment(settled: Settled, config_problem: str | None, prices: Pric
         other_run(workdir),
         git(workdir),
         bash(),
+        processes(),
         terminal(resolved.settings.ui),
         own_agents(),
         approved(settled),
@@ -123,6 +124,21 @@ def bash() -> Check:
     if program is None:
         return Check("bash", State.WARNING, "not found: --agent-cmd and --verify use sh", {"path": None})
     return Check("bash", State.OK, program, {"path": program})
+
+
+def processes() -> Check:
+    """How what an agent starts is found and ended."""
+    group = cgroup.create()
+    usable = False
+    if group is not None:
+        usable = short.run(["/bin/sh", "-c", 'echo $$ >"$1"', "sh", f"{group}/cgroup.procs"], timeout=5).status == 0
+        cgroup.remove(group)
+    facts = {"cgroup": group is not None and usable}
+    if usable:
+        text = "an agent runs in a cgroup of its own, which the kernel can end at once"
+        return Check("processes", State.OK, text, facts)
+    text = "no cgroup can be created here (version 2): what an agent leaves behind is found by its parents"
+    return Check("processes", State.OK, text, facts)
 
 
 def terminal(ui: Ui) -> Check:

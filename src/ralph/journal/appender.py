@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,10 @@ class Appender:
     def __init__(self, path: Path, how: int = os.O_WRONLY | os.O_CREAT | os.O_APPEND) -> None:
         self._path = path
         try:
-            self._fd = os.open(path, how | os.O_NOFOLLOW, 0o600)
+            # Without waiting: a repository may bring a pipe of this name.
+            self._fd = os.open(path, how | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+            if not stat.S_ISREG(os.fstat(self._fd).st_mode):
+                raise OSError(errno.EINVAL, "it is a pipe or a device, not a regular file")
         except OSError as error:
             raise journal_error(path, error) from None
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ralph.journal.layout import RunPaths
 from ralph.journal.lock import is_locked
 from ralph.system.digest import digest
-from ralph.system.files import repository
+from ralph.system.files import read_text, repository
 from ralph.system.folders import user_state_dir
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _git_folder(top: Path) -> Path | None:
     if found.is_dir():
         return found
     try:
-        pointer = found.read_text("utf-8", "replace")
+        pointer = read_text(found, limit=1 << 16)
     except OSError:
         return None
     prefix, _, path = pointer.partition("gitdir: ")

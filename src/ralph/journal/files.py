@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ralph.errors import RunError
+from ralph.system.files import read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.masking.stream import ByteMasker
+
+
+#: An agent can write any number of bytes to a file that is masked later, but no agent does.
+_MAX_MASKED = 1 << 30
+#: Longer than any line that ralph writes.
+_MAX_LINE = 256 << 20
 
 
 def has_output(folder: Path) -> bool:
@@ -33,7 +41,7 @@ def replace_file(path: Path, body: bytes) -> None:
 
 def redact_file(path: Path, masker: ByteMasker) -> None:
     """Masks a file in place, if there is anything to mask."""
-    exact = path.read_bytes()
+    exact = read(path, _MAX_MASKED, follow=False)
     masked = masker.feed(exact) + masker.flush()
     if masked != exact:
         replace_file(path, masked)
@@ -43,11 +51,13 @@ def drop_torn_line(events: Path) -> tuple[int, bytes]:
     """Removes a last line that a kill cut off. Returns the last sequence number, and that line."""
     if not events.exists():
         return 0, b""
-    with events.open("r+b") as file:
+    with os.fdopen(os.open(events, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "r+b") as file:
         end = file.seek(0, os.SEEK_END)
         tail = b""
         while end > 0 and b"\n" not in tail.removesuffix(b"\n"):
-            step = min(end, 1 << 16)
+            if len(tail) > _MAX_LINE:
+                raise OSError(errno.EFBIG, "its last line is too long")
+            step = min(end, max(len(tail), 1 << 16))
             end -= step
             file.seek(end)
             tail = file.read(step) + tail

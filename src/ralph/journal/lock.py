@@ -19,7 +19,7 @@ from ralph.errors import RunError, UsageError
 from ralph.system.files import open_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import TracebackType
 
 
@@ -86,6 +86,8 @@ class RunLock:
             if _locked(self._fd, self._how):
                 if self._directory_fd is None or _locked(self._directory_fd, self._how):
                     return True
+                if _is_locked_for_us(self._directory_fd):
+                    return True
                 fcntl.flock(self._fd, fcntl.LOCK_UN)
             time.sleep(min(0.001 * attempt, 0.1))
             attempt += 1
@@ -106,6 +108,28 @@ class RunLock:
             with suppress(OSError):
                 os.ftruncate(self._fd, 0)
         self._close()
+
+
+def _is_locked_for_us(fd: int) -> bool:
+    """Whether a program that started us holds the lock of a directory: `flock . ralph run`."""
+    info = os.fstat(fd)
+    place = f"{os.major(info.st_dev):02x}:{os.minor(info.st_dev):02x}:{info.st_ino}"
+    try:
+        locks = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    except OSError:
+        return False
+    holders = {int(fields[4]) for fields in locks if fields[1] == "FLOCK" and fields[5] == place}
+    return bool(holders) and holders <= set(_ancestors())
+
+
+def _ancestors() -> Iterator[int]:
+    pid = os.getpid()
+    while pid > 1:
+        yield pid
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+        except OSError:
+            return
 
 
 def _open_directory(path: Path) -> int | None:

@@ -197,10 +197,9 @@ class JournalWriter:
             # A run that was killed right after this line left a folder, but no output of an agent.
             folder.mkdir(mode=0o700, exist_ok=self._resume and not has_output(folder))
             prompt_file = folder / "prompt.md"
-            prompt_file.touch(mode=0o600)
-            prompt_file.write_bytes(prompt)
         except OSError as error:
             raise journal_error(folder, error) from None
+        replace_file(prompt_file, prompt)  # not into what a dead run left there: it may be a pipe
         out, err = folder / "stdout.raw", folder / "stderr.raw"
         raw: tuple[Appender, Appender]
         if self._redact:

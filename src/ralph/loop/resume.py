@@ -13,9 +13,12 @@ from ralph.journal.reader import records
 from ralph.judging import costs
 from ralph.judging.observe import Observation
 from ralph.judging.output import OutputReader
+from ralph.launching.prompt import MAX_PROMPT
 from ralph.loop.progress import Snapshot
 from ralph.loop.sessions import repeated_usage
 from ralph.loop.state import RunState, restored
+from ralph.system.files import open_regular, read_text
+from ralph.system.files import read as read_file
 from ralph.transcripts.events import Meta, TranscriptEvent, UsageEvent
 from ralph.transcripts.meta import Kind
 from ralph.transcripts.safe import SafeAdapter
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from ralph.launching.launch import Launch
 
 _CHUNK = 1 << 20
+#: The snapshot of a tree with a million files.
+_MAX_BASELINE = 256 << 20
 
 
 class Unfinished(msgspec.Struct, frozen=True):
@@ -156,7 +161,7 @@ def observe(
     folder = paths.iteration(unfinished.number)
     prompt = None
     with suppress(OSError):
-        prompt = (folder / "prompt.md").read_text("utf-8", "surrogateescape")
+        prompt = read_text(folder / "prompt.md", "surrogateescape", MAX_PROMPT)
     adapter = SafeAdapter(registry.create(launch.transcript, prompt=prompt))
     reader = OutputReader(adapter, seen, pty=launch.settings.pty or launch.invocation.pty)
     for chunk in _chunks(folder / "stderr.raw"):
@@ -169,7 +174,7 @@ def observe(
 
 
 def _chunks(raw: Path) -> Iterator[bytes]:
-    with suppress(FileNotFoundError), raw.open("rb") as file:  # ralph may die before the agent starts
+    with suppress(OSError), open_regular(raw) as file:  # ralph may die before the agent starts
         while chunk := file.read(_CHUNK):
             yield chunk
 
@@ -178,6 +183,6 @@ def _first(paths: RunPaths) -> Snapshot | None:
     import json
 
     try:
-        return msgspec.convert(json.loads(paths.baseline.read_bytes()), Snapshot)
+        return msgspec.convert(json.loads(read_file(paths.baseline, _MAX_BASELINE, follow=False)), Snapshot)
     except (OSError, ValueError, msgspec.ValidationError):
         return None

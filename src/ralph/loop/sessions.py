@@ -9,6 +9,7 @@ import msgspec
 
 from ralph.judging.judge import Outcome
 from ralph.launching.launcher import SessionMode
+from ralph.system.files import open_regular
 from ralph.transcripts.events import Usage, decode_json
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def find_session(launcher: Launcher | None, reported: str | None, stdout: Path) 
 def find_session_id(recording: Path) -> str | None:
     """An id in the raw output: `sessionId`, `metadata.session_id`, `session_id`, Codex's `thread_id`."""
     try:
-        with recording.open("rb") as file:
+        with open_regular(recording) as file:
             lines = file.read(_SEARCHED).split(b"\n")
     except OSError:
         return None

@@ -14,6 +14,7 @@ from ralph.runners.command import Command, Deadlines, Ended, EndKind, Sink, desc
 from ralph.runners.heartbeat import Heartbeat
 from ralph.runners.pipes import open_pipe, open_pty
 from ralph.runners.timers import Timers
+from ralph.system import watcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,7 +106,7 @@ class Execution:
             message = {
                 "op": "spawn",
                 "argv": self.command.argv,
-                "env": self.command.env,
+                "env": watcher.marked(self.command.env),
                 "cwd": self.command.cwd,
                 "pty": self.command.pty,
                 "rescue": len(self._rescue()) // 2,

@@ -80,12 +80,13 @@ def end_orphans(before: AbstractSet[int], seconds: float = 5.0) -> tuple[str, ..
     while True:
         with _lock:  # a program that another thread is starting is not an orphan
             spared = {*before, *_ours, *_same_session()}
-            found = [pid for pid in tree.kill_children(spared) if not _reaped(pid)]
-        if not found:
+            seen = tree.kill_children(spared)
+            found = [pid for pid in seen if not _reaped(pid)]
+        if not seen:  # not `found`: one that has just ended may have left us a child
             return ()
         if time.monotonic() >= deadline:
             return tuple(sorted(tree.names(found)))
-        if found == last:  # they take a moment to end
+        if found and found == last:  # they take a moment to end
             time.sleep(pause)
             pause = min(pause * 2, 0.02)
         last = found

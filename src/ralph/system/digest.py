@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["digest", "sha256"]
+
 try:  # as `random` does: hashlib would load all of OpenSSL, which takes a twentieth of a start
     from _sha2 import sha256  # type: ignore[import-not-found, unused-ignore]
 except ImportError:

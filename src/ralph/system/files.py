@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ralph.errors import UsageError
+from ralph.system.digest import sha256
 
 #: Larger than any configuration, script or plan.
 MAX_CONFIG = 4 << 20
+_PIECE = 1 << 20
 
 
 def open_regular(path: Path, *, follow: bool = False) -> BinaryIO:
@@ -35,6 +37,23 @@ def read(path: Path, limit: int = MAX_CONFIG, *, follow: bool = True) -> bytes:
         return _all(file, path, limit)
 
 
+def file_hash(path: Path, limit: int) -> str:
+    """The SHA-256 of a regular file, as `digest` has it. OSError as in `read`; Ctrl-C ends it at once.
+
+    Piece by piece: a sparse file of any size takes no space in the repository that brings it.
+    """
+    hashed = sha256()
+    with open_regular(path, follow=True) as file:
+        left = limit - os.fstat(file.fileno()).st_size
+        while left >= 0 and (piece := file.read(_PIECE)):
+            left = min(left, limit - file.tell())
+            hashed.update(piece)
+    if left < 0:
+        raise _too_large(path, limit)
+    text: str = hashed.hexdigest()
+    return text
+
+
 def read_any(path: Path, limit: int) -> bytes:
     """The content of any file that the user named, even a pipe or a device. Waits for its end."""
     with path.open("rb") as file:
@@ -44,8 +63,12 @@ def read_any(path: Path, limit: int) -> bytes:
 def _all(file: BinaryIO, path: Path, limit: int) -> bytes:
     data = file.read(limit + 1)
     if len(data) > limit:
-        raise OSError(errno.EFBIG, f"it is larger than {limit >> 20} MiB", str(path))
+        raise _too_large(path, limit)
     return data
+
+
+def _too_large(path: Path, limit: int) -> OSError:
+    return OSError(errno.EFBIG, f"it is larger than {limit >> 20} MiB", str(path))
 
 
 def read_text(path: Path, errors: str = "replace", limit: int = MAX_CONFIG) -> str:

@@ -47,19 +47,24 @@ def run(
     cwd: str | Path | None = None,
     limit: int = _MAX_OUTPUT,
 ) -> Finished:
-    """Runs a program without input. OSError if it cannot be started."""
+    """Runs a program without input. OSError or ValueError (a NUL in an argument) if it cannot be started."""
     with children.no_orphans():
-        process = children.start(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, cwd=cwd, bufsize=0
-        )
-        watcher.tell(f"+ {process.pid}")
+        marked = watcher.begin(env)
+        pipe = subprocess.PIPE
+        try:
+            process = children.start(
+                argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=marked, cwd=cwd, bufsize=0
+            )
+        except (OSError, ValueError):
+            watcher.end()
+            raise
         reading = _Reading(process, limit)
         try:
             reason = reading.until(time.monotonic() + timeout, f"no end after {timeout:g} s")
         finally:
             reading.close()
             status = children.finish(process)
-            watcher.tell(f"- {process.pid}")
+    watcher.end()
     out, err = (b"".join(part) for part in reading.parts)
     return Finished(None if reason else status, out, err, reason)
 

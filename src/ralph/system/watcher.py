@@ -1,7 +1,8 @@
 """A shell that outlives this process for a moment: after a `kill -9` of ralph, it ends the programs that still run.
 
 PR_SET_PDEATHSIG would do the same, but only for a child that calls it before `exec`. A fork of ralph that runs Python
-takes ten times as long as starting a program without one.
+takes ten times as long as starting a program without one. So the programs carry a mark in their environment, by which
+the watcher finds them, and what they have forked away.
 """
 
 from __future__ import annotations
@@ -10,9 +11,14 @@ import os
 import subprocess
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ralph.system import children
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MARK = "_RALPH_WATCHED"
 _SCRIPT = Path(__file__).with_name("watcher.sh")
 
 
@@ -22,6 +28,20 @@ class _Watcher:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
+        self._token = os.urandom(8).hex()
+
+    def begin(self, env: Mapping[str, str] | None) -> dict[str, str]:
+        """To be called before a program is started: the environment for it, by default ours, with the mark."""
+        self.tell("+")
+        return self.marked(os.environ if env is None else env)
+
+    def marked(self, env: Mapping[str, str]) -> dict[str, str]:
+        """An environment with the mark."""
+        return {**env, _MARK: self._token}
+
+    def end(self) -> None:
+        """The program has ended."""
+        self.tell("-")
 
     def tell(self, line: str) -> None:
         """Sends a message. A watcher that was killed is replaced, but the new one knows only what follows."""
@@ -45,7 +65,7 @@ class _Watcher:
     def _started(self) -> subprocess.Popen[bytes] | None:
         try:
             return children.start(
-                ["/bin/sh", str(_SCRIPT)],
+                ["/bin/sh", str(_SCRIPT), self._token],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -56,4 +76,5 @@ class _Watcher:
             return None
 
 
-tell = _Watcher().tell
+_watcher = _Watcher()
+tell, begin, end, marked = _watcher.tell, _watcher.begin, _watcher.end, _watcher.marked

@@ -9,7 +9,7 @@ import msgspec
 
 from ralph.errors import UsageError
 from ralph.system.digest import digest
-from ralph.system.files import leads_out, read
+from ralph.system.files import file_hash, leads_out
 from ralph.system.owners import other_owner
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def of_journal(root: Path, folders: Iterable[Path], repository: Path) -> list[It
 
 def file_digest(path: Path) -> str:
     try:
-        return digest(read(path, _MAX_CODE))
+        return file_hash(path, _MAX_CODE)
     except OSError as error:
         if error.errno in (errno.EFBIG, errno.EINVAL):
             raise UsageError(f"{path} cannot be run: {error.strerror}") from None

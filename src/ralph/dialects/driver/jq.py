@@ -46,10 +46,9 @@ class JqAdapter(TranscriptAdapter):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env=environ,
+            env=watcher.begin(environ),
             bufsize=0,
         )
-        watcher.tell(f"+ {self._process.pid}")
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)
         self._answers = b""
@@ -126,7 +125,7 @@ class JqAdapter(TranscriptAdapter):
                 with suppress(OSError):
                     pipe.close()
         children.finish(process)
-        watcher.tell(f"- {process.pid}")
+        watcher.end()
 
 
 def _shown(value: Any) -> str:

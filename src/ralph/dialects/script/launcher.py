@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _IN_PROMPTS = ("MODE", "SPECS_DIR", "RALPH_HOME", "RALPH_DIR", "AGENT")
 _MODES = ("plan", "build", "prompt")
 _LOG = "\x01"
+_MAX_RESPONSE = 64 << 20
 
 
 class View(msgspec.Struct, frozen=True):
@@ -97,7 +98,7 @@ class ScriptLauncher(Launcher):
         status = Status.read(folder / "script.status")
         events: list[TranscriptEvent] = [*hook_notices(status, self._shown), *context_notice(status)]
         if status.extracted:
-            response = (folder / "response.md").read_text("utf-8", "replace")
+            response = _response(folder / "response.md")
             self._reader.respond(response)
             if response.strip() and not seen.spoke:
                 events.append(Text(Tag.AI, response.rstrip("\n")))  # it has not been shown yet
@@ -237,3 +238,11 @@ def _view(resolved: Resolved, spec: AgentSpec | None, script: Path, shown: str) 
     if spec is not None and name != "plain" and "json" in files.read_text(script):
         return View(name, f"the format of {spec.title}, which {shown} runs", guessed=True)
     return View(None, f"shown by agent_format_display in {shown}")
+
+
+def _response(path: Path) -> str:
+    """What the script's own function extracted. The agent may have replaced the file."""
+    try:
+        return files.read_text(path, limit=_MAX_RESPONSE)
+    except OSError:
+        return ""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph.system import files
 from ralph.transcripts import meta
 from ralph.transcripts.events import Meta
 from ralph.transcripts.meta import Kind
@@ -27,8 +28,8 @@ class Status(msgspec.Struct, frozen=True):
     @classmethod
     def read(cls, path: Path) -> Status:
         try:
-            parts = path.read_bytes().decode("utf-8", "replace").split("\0")
-        except FileNotFoundError:
+            parts = files.read_text(path).split("\0")
+        except OSError:
             return cls({})
         return cls(dict(zip(parts[::2], parts[1::2], strict=False)))
 
