@@ -10,6 +10,7 @@ _MODULES = (
     "controls",
     "processes",
     "output",
+    "words",
     "endings",
     "prompts",
     "screens",

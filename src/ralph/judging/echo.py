@@ -12,11 +12,8 @@ import re
 _ENOUGH = 40
 #: A prompt with fewer of them must be repeated by whole lines.
 _FEW = 12
-#: How far back the output and the prompt are compared.
-_WINDOW = 1000
-#: Lines and long runs of signs without any letters; they do not count.
-_EMPTY_LINES = re.compile(r"\n(?:[^\w\n]|_)*(?=\n)")
-_RULES = re.compile(r"(?:[^\w\n]|_){16,}")
+#: How much of the output is kept.
+_KEPT = 4000
 _NOT_LETTERS = re.compile(r"[\W_]+")
 
 
@@ -27,9 +24,11 @@ class Recent:
         self.text = ""
 
     def add(self, text: str) -> None:
-        if text and not text.isspace():
-            end = _RULES.sub(" ", _EMPTY_LINES.sub("", text[-16 * _WINDOW :]))
-            self.text = f"{self.text}\n{end}"[-_WINDOW:]
+        if not text or text.isspace():
+            return
+        if len(text) > _KEPT:
+            text = text.rstrip()[-_KEPT:]
+        self.text = f"{self.text}\n{text}"[-_KEPT:]
 
     @property
     def before_last_line(self) -> str:
@@ -40,7 +39,7 @@ def repeats(prompt: str | None, before: str, words: str) -> bool:
     """Whether `words`, printed right after `before`, are an echo of the prompt."""
     if not prompt or words not in prompt:
         return False
-    said, line = _letters(before[-_WINDOW:])[-_ENOUGH:], _last_line(before)
+    said, line = _letters(before)[-_ENOUGH:], _last_line(before)
     context, seen = "", 0
     for found in re.finditer(re.escape(words), prompt):
         context = (context + _letters(prompt[seen : found.start()]))[-_ENOUGH:]
