@@ -5,6 +5,7 @@ In an input, byte 3 marks an event other than text; the rest is text, line by li
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from fuzz.checks import choices, require
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MARKERS = Markers()
+_MARKER = re.compile(rf"([*_`]{{0,8}})(?:{'|'.join(map(re.escape, _MARKERS.complete))})([*_`]{{0,8}})")
 _BOUNDARY = "\x03"
 #: How much the readers may keep for any input; the longest is a question of 64 KiB.
 _ROOM = 400 << 10
@@ -64,13 +66,18 @@ def _final(messages: list[str]) -> None:
         require(_has_marker_line(last), "completed, but no line of the last message is a marker", messages)
     elif _has_marker_line(last) and "```" not in last and "~~~" not in last:
         require(False, "a line of the last message is a marker, but it is not complete", messages, structured)
-    everything = "\n".join(messages).strip()
-    ends_so = everything.rpartition("\n")[2].strip() in _MARKERS.complete
+    ends_so = _is_marker(messages[-1].strip().rpartition("\n")[2])
     require((plain.signal is Signal.COMPLETE) == ends_so, "plain: the last line decides", messages, plain)
 
 
 def _has_marker_line(message: str) -> bool:
-    return any(line.strip() in _MARKERS.complete for line in message.split("\n"))
+    return any(_is_marker(line) for line in message.split("\n"))
+
+
+def _is_marker(line: str) -> bool:
+    """Alone on its line, also in emphasis or as inline code."""
+    found = _MARKER.fullmatch(line.strip())
+    return found is not None and found[1] == found[2][::-1]
 
 
 def _bounded(messages: list[str]) -> None:

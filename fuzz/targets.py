@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fuzz import agent_text, files, forgery, framing, transcripts
+from fuzz import agent_text, echo, files, forgery, framing, transcripts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,7 @@ def _all() -> dict[str, Callable[[bytes], None]]:
         "framing": framing.check,
         **{name: transcripts.target(name) for name in transcripts.names()},
         "forgery": forgery.check,
+        "echo": echo.check,
         "signals": agent_text.signals,
         "topics": agent_text.topics,
         "config": files.config,

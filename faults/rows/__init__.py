@@ -11,6 +11,7 @@ _MODULES = (
     "processes",
     "keeper",
     "output",
+    "words",
     "endings",
     "prompts",
     "screens",

@@ -26,7 +26,7 @@ def test_the_skeleton_driver_runs_unchanged(project: Project, ralph: Ralph) -> N
     project.drivers("ralph/drivers")
     project.cli(
         "my-platform",
-        'echo "{\\"session_id\\":\\"s-$n\\"}"\nif [ "$n" = 2 ]; then '
+        'echo "{\\"session_id\\":\\"s-$n\\"}"\nif [ "$n" -ge 2 ]; then '
         + says(status("true"))
         + "\nelse\n"
         + says(status("false"))
@@ -34,7 +34,7 @@ def test_the_skeleton_driver_runs_unchanged(project: Project, ralph: Ralph) -> N
     )
     done = ralph("run", "5")
     assert done.returncode == 0, done.stdout + done.stderr
-    first, second = project.calls("my-platform")
+    first, second, _ = project.calls("my-platform")
     assert first[0] == "--prompt"
     assert first[2:] == ["--output-format", "json", "--context", "Loop #1."]
     assert second[2:] == ["--output-format", "json", "--session", "s-1", "--context", "Loop #2."]
@@ -77,13 +77,13 @@ def test_a_known_agents_stream_is_read_and_its_session_resumed(project: Project,
     )
     done = ralph("run", "5")
     assert done.returncode == 0, done.stdout + done.stderr
-    first, second = project.calls("claude")
+    first, second, _ = project.calls("claude")
     assert first[first.index("--permission-mode") + 1] == "plan"
     assert "--resume" not in first
     assert second[second.index("--resume") + 1] == "s-1"
     assert first[first.index("-p") + 1] == PROMPT.rstrip("\n")
     ends = project.metas("iteration_end")
-    assert [e["session_id"] for e in ends] == ["s-1", "s-2"]
+    assert [e["session_id"] for e in ends] == ["s-1", "s-2", "s-2"]
 
 
 def test_a_denial_prints_the_drivers_help_and_needs_a_person(project: Project, ralph: Ralph) -> None:
@@ -124,7 +124,7 @@ def test_an_agent_that_writes_plain_text_is_read(project: Project, ralph: Ralph)
     done = ralph("run", "3")
     assert done.returncode == 0, done.stdout + done.stderr
     calls = project.calls("copilot")
-    assert [c[:3] for c in calls] == [["--yolo", "-s", "-p"]] * 2
+    assert [c[:3] for c in calls] == [["--yolo", "-s", "-p"]] * 3
     assert calls[1][3] == "Loop #2.\n\n" + PROMPT.rstrip("\n")
     assert "cannot resume a session" not in done.stdout  # it was not requested
 
@@ -144,7 +144,7 @@ def test_codex_is_resumed_by_its_thread(project: Project, ralph: Ralph) -> None:
     item = {"type": "agent_message", "text": "Done.\n" + status("true")}
     project.cli(
         "codex",
-        'echo \'{"type":"thread.started","thread_id":"t-1"}\'\nif [ "$n" = 2 ]; then\n'
+        'echo \'{"type":"thread.started","thread_id":"t-1"}\'\nif [ "$n" -ge 2 ]; then\n'
         + says(json.dumps({"type": "item.completed", "item": {"id": "i", **item}}))
         + "\nelse\n"
         + says(json.dumps({"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": "so far"}}))
@@ -235,13 +235,46 @@ def test_the_test_command_must_pass(project: Project, ralph: Ralph) -> None:
     project.cli("my-platform", '[ "$n" = 1 ] && touch broken || rm -f broken\n' + says(status("true")))
     done = ralph("run", "3")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len(project.calls("my-platform")) == 2
+    assert len(project.calls("my-platform")) == 3, "the first claim is rejected, and then it takes two"
+
+
+def test_one_claim_is_not_enough(project: Project, ralph: Ralph) -> None:
+    """The convention's own tool wants two completion indicators."""
+    project.rc("PLATFORM_DRIVER=my-platform")
+    project.drivers()
+    project.cli("my-platform", says("Done.", status("true")))
+    done = ralph("run", "1")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "the agent said it is done 1 of 2 times in a row" in done.stdout
+    done = ralph("run", "5")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(project.metas("iteration_end")) == 2
+    assert "2 times in a row" in done.stdout
+
+
+def test_a_claim_that_contradicts_the_boxes_is_rejected(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=my-platform")
+    project.drivers()
+    (project.root / ".ralph" / "@fix_plan.md").write_text("- [x] one\n- [ ] two\n- [~] three\n")
+    project.cli("my-platform", says("Done.", status("true")))
+    done = ralph("run", "3")
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "but 2 boxes are still open in @fix_plan.md" in done.stdout
+
+
+def test_a_claim_with_a_ticked_plan_is_enough(project: Project, ralph: Ralph) -> None:
+    project.rc("PLATFORM_DRIVER=my-platform")
+    project.drivers()
+    (project.root / ".ralph" / "fix_plan.md").write_text("- [ ] one\n")
+    project.cli("my-platform", "sed -i 's/\\[ \\]/[x]/' .ralph/fix_plan.md\n" + says("Done.", status("true")))
+    done = ralph("run", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_driver_given_by_its_path_needs_no_other_file(repo: Path, project: Project, ralph: Ralph) -> None:
     shutil.rmtree(repo / ".ralph")
     project.cli("my-platform", says(status("true")))
-    done = ralph("run", "1", "--driver", str(DRIVERS / "my-platform.sh"))
+    done = ralph("run", "2", "--driver", str(DRIVERS / "my-platform.sh"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "--context" not in project.calls("my-platform")[0]
 

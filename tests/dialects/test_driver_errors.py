@@ -49,7 +49,7 @@ def test_a_driver_that_passes_the_prompt_file_accepts_any_length(project: Projec
     project.drivers()
     project.cli("my-platform", 'wc -c < "$2"\n' + says(status("true")))
     (project.root / ".ralph" / "PROMPT.md").write_text("x" * 1_000_000)
-    done = ralph("run", "1")
+    done = ralph("run", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1000000" in done.stdout
 

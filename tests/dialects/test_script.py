@@ -245,3 +245,39 @@ def test_the_context_size_is_reported(ralph: Ralph, repo: Path) -> None:
 def test_an_unknown_context_size_is_not_reported(ralph: Ralph, repo: Path) -> None:
     write(repo, says(f"say: {DONE}"))
     assert "context: " not in ralph("run").stdout
+
+
+# -- whose words count
+
+
+def _claude_script(repo: Path, *lines: str) -> None:
+    """A script that runs a CLI whose format ralph knows, with these raw lines."""
+    write(
+        repo,
+        "AGENT_CLI=claude\n"
+        + says(*lines)
+        + "# --output-format stream-json\n"
+        + 'agent_extract_response() { sed -n \'s/.*"text":"\\([^"]*\\)".*/\\1/p\' "$1" | tail -n 1; }\n',
+    )
+
+
+@pytest.mark.parametrize("junk", [(), ("not JSON",)])
+def test_raw_output_without_a_result_line_completes(ralph: Ralph, repo: Path, tmp_path: Path, junk: tuple[str]) -> None:
+    """The response and the exit code decide, not what the transcript of the CLI should end with."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "claude").symlink_to("/bin/true")
+    line = '{"type":"assistant","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"%s"}]}}'
+    _claude_script(repo, *junk, line % "I am working on it.", line % DONE)
+    done = ralph("run", "1", env={"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert outcomes(repo) == ["ok"]
+
+
+def test_a_response_that_repeats_the_prompt_completes_nothing(ralph: Ralph, repo: Path) -> None:
+    (repo / "PROMPT.md").write_text(f"Do all the work.\n\nAt the end, print this line:\n\n{DONE}\n")
+    write(repo, 'agent_invoke() { echo banner; cat "$1"; }\nagent_extract_response() { cat "$1"; }\n')
+    assert ralph("run", "1").returncode == 2
+    write(
+        repo, f'agent_invoke() {{ echo banner; cat "$1"; echo "{DONE}"; }}\nagent_extract_response() {{ cat "$1"; }}\n'
+    )
+    assert ralph("run", "1").returncode == 0

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 
 from fuzz import framing, memory, transcripts
 from ralph.agents import adapters as registry
+from ralph.judging import signals
 from ralph.transcripts import recent
 from ralph.transcripts.base import TranscriptAdapter
 
@@ -33,7 +34,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_adapter_is_a_target() -> None:
-    assert {*registry.names(), "framing", "signals", "topics", "config", "ralphrc", "ralphex"} <= set(TARGETS)
+    assert {*registry.names(), "framing", "echo", "signals", "topics", "config", "ralphrc", "ralphex"} <= set(TARGETS)
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -67,6 +68,12 @@ def test_a_framer_that_loses_a_line_is_found(monkeypatch: pytest.MonkeyPatch) ->
     framing.check(b"one\n")
     with pytest.raises(ViolationError):
         framing.check(b"one\ntwo")
+
+
+def test_an_echo_that_is_taken_for_an_answer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signals, "repeats", lambda *_: False)
+    with pytest.raises(ViolationError, match="completes nothing"):
+        TARGETS["echo"].check(b"Do it. Then print\x03agent 1.0\n")
 
 
 def test_an_adapter_that_keeps_its_whole_input_is_found() -> None:

@@ -70,6 +70,14 @@ def test_confirmations_are_counted() -> None:
     assert step(facts(signal=Signal.COMPLETE, claims_in_a_row=2), 2).end is End.COMPLETE
 
 
+def test_a_convention_may_want_more_confirmations() -> None:
+    verdict = Verdict(Outcome.OK, "why", Claim(Signal.COMPLETE, "it says so", times=2))
+    first = step(facts(signal=Signal.COMPLETE, verdict=verdict))
+    assert first == Step(None, "the agent said it is done 1 of 2 times in a row: it says so")
+    last = step(facts(signal=Signal.COMPLETE, verdict=verdict, claims_in_a_row=2))
+    assert last == Step(End.COMPLETE, "it says so, 2 times in a row")
+
+
 def test_replan_ends_the_run() -> None:
     assert step(facts(signal=Signal.REPLAN)).end is End.REPLAN
 

@@ -10,9 +10,10 @@ import re
 
 #: So many letters and digits before the marker that are the same as in the prompt are no coincidence.
 _ENOUGH = 40
-#: How far back the output and the prompt are compared.
-_WINDOW = 1000
-_BLANK_LINES = re.compile(r"\n\s*\n")
+#: A prompt with fewer of them must be repeated by whole lines.
+_FEW = 12
+#: How much of the output is kept.
+_KEPT = 4000
 _NOT_LETTERS = re.compile(r"[\W_]+")
 
 
@@ -23,9 +24,11 @@ class Recent:
         self.text = ""
 
     def add(self, text: str) -> None:
-        if text and not text.isspace():
-            end = _BLANK_LINES.sub("\n", text[-4 * _WINDOW :])
-            self.text = f"{self.text}\n{end}"[-_WINDOW:]
+        if not text or text.isspace():
+            return
+        if len(text) > _KEPT:
+            text = text.rstrip()[-_KEPT:]
+        self.text = f"{self.text}\n{text}"[-_KEPT:]
 
     @property
     def before_last_line(self) -> str:
@@ -36,15 +39,25 @@ def repeats(prompt: str | None, before: str, words: str) -> bool:
     """Whether `words`, printed right after `before`, are an echo of the prompt."""
     if not prompt or words not in prompt:
         return False
-    said, line = _letters(before[-_WINDOW:])[-_ENOUGH:], _last_line(before)
+    said, line = _letters(before)[-_ENOUGH:], _last_line(before)
+    context, seen = "", 0
     for found in re.finditer(re.escape(words), prompt):
-        expected = prompt[max(0, found.start() - _WINDOW) : found.start()]
-        context = _letters(expected)[-_ENOUGH:]
-        if said.endswith(context) if context else not said:
+        context = (context + _letters(prompt[seen : found.start()]))[-_ENOUGH:]
+        seen = found.start()
+        if said.endswith(context) and (len(context) >= _FEW or _whole_lines(before, context)):
             return True
-        if line and line == _last_line(expected) and _alone(prompt, found):
+        if line and _alone(prompt, found) and line == _last_line(prompt[: found.start()]):
             return True
     return False
+
+
+def _whole_lines(text: str, letters: str) -> bool:
+    """Whether the last lines of a text, or all of it, have these letters and no others."""
+    found = ""
+    while text and len(found) < len(letters):
+        text, _, line = text.rpartition("\n")
+        found = _letters(line) + found
+    return found == letters and (bool(found) or not text)
 
 
 def _alone(prompt: str, found: re.Match[str]) -> bool:

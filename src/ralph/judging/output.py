@@ -81,7 +81,7 @@ class OutputReader:
     def exited(self) -> list[TranscriptEvent]:
         """The agent itself has exited, or is being ended: what follows is recorded and shown, but is not its answer."""
         # A line of JSON may still be on its way through a `tee`.
-        lines = [] if self._out.held.startswith(b"{") else self._out.flush()
+        lines = [] if self._out.holds(b"{") else self._out.flush()
         events = [*self._stdout_lines(lines), *self.end_stderr(), *self._aside_lines(self._aside.flush())]
         self._late = True
         return events

@@ -14,6 +14,7 @@ DEFAULT_REPLAN = ("<promise>REPLAN</promise>",)
 _FENCES = ("```", "~~~")
 #: Emphasis and inline code, which may surround a marker.
 _DECORATION = "*_`"
+_MOST_DECORATION = 8
 
 
 class Markers(msgspec.Struct, frozen=True):
@@ -156,11 +157,11 @@ class FinalMessage:
 
     def _marker(self, bare: str) -> str:
         """The marker that is alone on a line, also in emphasis or as inline code: `**LOOP_COMPLETE**`."""
-        while bare not in self._all:
-            if len(bare) < 3 or bare[0] not in _DECORATION or bare[-1] != bare[0]:
-                return ""
+        for _ in range(_MOST_DECORATION):
+            if bare in self._all or len(bare) < 3 or bare[0] not in _DECORATION or bare[-1] != bare[0]:
+                break
             bare = bare[1:-1]
-        return bare
+        return bare if bare in self._all else ""
 
     def claim(self, *, structured: bool, prompt: str | None = None) -> Claim:
         """Structured: alone on a line of the final message, outside fences. Plain: the last line of all, unless it

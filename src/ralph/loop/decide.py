@@ -120,7 +120,7 @@ def is_failure(verdict: Verdict, trespass: str | None) -> bool:
 def decide(facts: Facts, policy: Policy) -> Step:
     """Completion comes before every limit: done in the last allowed iteration is done."""
     verdict, limits = facts.verdict, policy.limits
-    confirmations = max(policy.confirmations, verdict.claim.times)
+    confirmations = _needed(facts, policy)
     if verdict.outcome is Outcome.INTERRUPTED:
         return _interrupted(facts, limits)
     if verdict.completed and facts.rejected is None and facts.claims_in_a_row >= confirmations:
@@ -143,6 +143,11 @@ def decide(facts: Facts, policy: Policy) -> Step:
     if facts.breaker.state is State.OPEN:
         return _stuck(facts, policy)
     return Step(None, _why_not_done(facts, confirmations))
+
+
+def _needed(facts: Facts, policy: Policy) -> int:
+    """How many claims in a row complete the run: a convention may want more than the settings."""
+    return max(policy.confirmations, facts.verdict.claim.times)
 
 
 def _may_retry_denied(facts: Facts, policy: Policy) -> bool:
@@ -191,7 +196,7 @@ def too_late(wait: Wait, limits: Limits, elapsed: float) -> Step | None:
 def _stuck(facts: Facts, policy: Policy) -> Step:
     why = f"stuck: {facts.breaker.why}"
     if not policy.thresholds.auto_reset:
-        return Step(End.STUCK, why + _not_done(facts, max(policy.confirmations, facts.verdict.claim.times)))
+        return Step(End.STUCK, why + _not_done(facts, _needed(facts, policy)))
     cooldown = policy.thresholds.cooldown
     wait = Wait(cooldown, facts.now + cooldown, why)
     late = too_late(wait, policy.limits, facts.elapsed)

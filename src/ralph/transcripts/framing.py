@@ -13,10 +13,9 @@ class LineFramer:
         self._max_line = max_line
         self._held = bytearray()
 
-    @property
-    def held(self) -> bytes:
-        """The line that has begun and not ended yet."""
-        return bytes(self._held)
+    def holds(self, beginning: bytes) -> bool:
+        """Whether a line has begun with this and not ended yet."""
+        return self._held.startswith(beginning)
 
     def feed(self, chunk: bytes) -> list[str]:
         end = chunk.rfind(b"\n")

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 #: Where a fix plan may be. The first one that exists counts.
 PLACES = (".ralph/fix_plan.md", ".ralph/@fix_plan.md", "@fix_plan.md")
-_BOX = re.compile(r"^[ \t]*[-*+][ \t]+\[([ xX])\]", re.MULTILINE)
+#: A box with a tilde is work in progress.
+_BOX = re.compile(r"^[ \t]*[-*+][ \t]+\[([ ~xX])\]", re.MULTILINE)
 
 
 class Boxes(msgspec.Struct, frozen=True):
@@ -37,4 +38,5 @@ def count(path: Path) -> Boxes:
         marks = _BOX.findall(files.read_text(path))
     except OSError:
         return Boxes()
-    return Boxes(sum(mark != " " for mark in marks), marks.count(" "))
+    ticked = sum(mark in "xX" for mark in marks)
+    return Boxes(ticked, len(marks) - ticked)
