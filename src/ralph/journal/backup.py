@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ralph.journal.layout import RunPaths
 from ralph.journal.lock import is_locked
 from ralph.system.files import repository
+from ralph.system.folders import make_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -157,7 +158,7 @@ def _link(file: Path, name: Path) -> bool:
     """Makes `name` a hard link to the file, replacing any other file there. False if it is one already."""
     if _same(file, name):
         return False
-    name.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(name.parent)
     temporary = name.with_name(f"{name.name}.{secrets.token_hex(4)}")
     os.link(file, temporary, follow_symlinks=False)
     temporary.replace(name)
