@@ -6,6 +6,7 @@ import itertools
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,22 @@ from masking.keys import KEYS, ORDINARY, PEM, PEM_BODY
 from ralph.masking.events import EventMasker
 from ralph.masking.masker import Masker
 from ralph.transcripts import meta
-from ralph.transcripts.events import Meta, Tag, Text, ToolCall, ToolOutput, ToolRef, ToolStart, TranscriptEvent
+from ralph.transcripts.events import (
+    Meta,
+    Tag,
+    Text,
+    ToolCall,
+    ToolEnd,
+    ToolOutput,
+    ToolRef,
+    ToolResult,
+    ToolStart,
+    ToolStatus,
+    TranscriptEvent,
+    Usage,
+    UsageEvent,
+    decode,
+)
 
 VALUE = "h0rse/b4ttery-st4ple"
 SECRETS = {VALUE: "HORSE_TOKEN"}
@@ -177,3 +193,45 @@ def test_a_secret_that_ralph_quotes_and_cuts_is_masked() -> None:
     shown, lines = stream().encode([meta.notice(f"refused {VALUE[:15]}")])
     assert shown == [meta.notice("refused [masked:HORSE_TOKEN]")]
     assert VALUE[:15].encode() not in lines
+
+
+EVENTS: list[TranscriptEvent] = [
+    Text(Tag.AI, "text"),
+    ToolStart(ToolCall("id-1", "name", {"input": "text", "list": ["a"]})),
+    ToolOutput(ToolRef("id-1"), "text"),
+    ToolEnd(ToolResult("id-1", ToolStatus.OK, duration_ms=5)),
+    UsageEvent(Usage(prompt_tokens=1, model="model")),
+    meta.error("message", meta.ErrorClass.RATE_LIMITED),
+    Meta({"kind": "iteration_end", "iteration": 1, "outcome": "ok", "usage": {"prompt_tokens": 1}, "agent": "claude"}),
+]
+
+
+@pytest.mark.parametrize("pattern", [".", "[a-z]+", "text|type|tag|kind|tool|meta", "ok|id|AI|[0-9]", '"', "(?s).*"])
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_no_pattern_breaks_an_event(event: TranscriptEvent, pattern: str) -> None:
+    masker = EventMasker(Masker(patterns=[pattern]))
+    events, lines = masker.encode([event])
+    (masked,) = events or masker.release()[0]
+    assert type(masked) is type(event)
+    plain, before = msgspec.to_builtins(masked), msgspec.to_builtins(event)
+    assert _keys(plain) == _keys(before)
+    for line in lines.splitlines():
+        assert type(decode(line)) is type(event)
+    if isinstance(masked, Meta):
+        assert [masked.meta.get(name) for name in ("kind", "outcome", "class", "agent")] == [
+            event.meta.get(name)  # type: ignore[union-attr]
+            for name in ("kind", "outcome", "class", "agent")
+        ]
+
+
+def _keys(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _keys(inner) for key, inner in value.items()}
+    return [_keys(inner) for inner in value] if isinstance(value, list) else None
+
+
+def test_a_secret_in_the_name_of_a_field_is_masked() -> None:
+    event = ToolStart(ToolCall("1", "set", {KEYS["github"]: 1}))
+    (masked,) = EventMasker(Masker()).encode([event])[0]
+    assert isinstance(masked, ToolStart)
+    assert masked.tool.input == {"[masked:key]": 1}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ralph.errors import UsageError
 from ralph.system import files
+from ralph.system.folders import create_file, make_folder
 
 _SIGN = "# Written by `ralph as-claude --install`."
 
@@ -20,10 +21,9 @@ def install(path: str, arguments: list[str]) -> Path:
     try:
         if os.path.lexists(program) and not _ours(program):
             raise UsageError(f"{program} exists and is not such a program: choose another path for --install")
-        program.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(program.parent, 0o755)
         new = program.with_name(f".{program.name}.{os.getpid()}")
-        new.write_bytes(os.fsencode(f'#!/bin/sh\n{_SIGN}\nexec {call} "$@"\n'))
-        new.chmod(0o755)
+        create_file(new, os.fsencode(f'#!/bin/sh\n{_SIGN}\nexec {call} "$@"\n'), 0o755)
         new.replace(program)
     except OSError as error:
         raise UsageError(f"cannot write {program}: {error.strerror}") from error

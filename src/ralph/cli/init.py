@@ -13,6 +13,7 @@ from ralph.dialects.detect import Dialect, find
 from ralph.errors import RunError, UsageError
 from ralph.planning.approvals import items_to_approve, of_config, of_dialect
 from ralph.planning.settle import working_directory
+from ralph.system.folders import create_file
 from ralph.trust import store
 from ralph.trust.approval import from_environment, required
 
@@ -83,8 +84,7 @@ def init_command(from_existing: bool) -> None:
 def write(path: Path, text: str) -> bool:
     """Creates a file unless it exists, prints what it did, and returns whether it created the file."""
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+        create_file(path, text.encode("utf-8", "surrogateescape"))
     except FileExistsError:
         echo(f"{path.name} already exists and was not changed")
         return False

@@ -97,7 +97,10 @@ def earlier_flags(facts: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any
         from_variable = origin in option.all_env and not any(os.environ.get(v) for v in option.all_env)
         if (typed or from_variable) and settings.get(name) is not None:
             if name in masked and name not in flags:
-                raise UsageError(f"{origin} contained a secret, which the journal does not store: give it again")
+                raise UsageError(
+                    f"{origin} contained a secret, or bytes that are not UTF-8, which the journal does not store: "
+                    "give it again"
+                )
             before[name] = settings[name]
     if "prompt_file" not in before:
         return before
@@ -107,6 +110,9 @@ def earlier_flags(facts: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any
 def _prompt(before: dict[str, Any], facts: dict[str, Any], masked: list[Any]) -> dict[str, Any]:
     """The prompt file where it was found; for a pipe, which can be read only once, its text from the journal."""
     if "prompt_text" in masked:
-        raise UsageError("the prompt contained a secret, which the journal does not store: give it again")
+        raise UsageError(
+            "the prompt contained a secret, or bytes that are not UTF-8, which the journal does not store: "
+            "give it again"
+        )
     text, path = facts.get("prompt_text"), facts.get("prompt_path")
     return {"prompt": text} if text is not None else {"prompt_file": before["prompt_file"] if path is None else path}

@@ -45,7 +45,7 @@ def _check_patterns(patterns: tuple[str, ...]) -> None:
     for pattern in patterns:
         try:
             re.compile(pattern)
-            re.compile(pattern.encode())
+            re.compile(pattern.encode("utf-8", "surrogateescape"))
         except re.error as error:
             raise ValueError(f"expected regular expressions ('{pattern}': {error})") from None
 

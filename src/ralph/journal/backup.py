@@ -18,7 +18,7 @@ from ralph.journal.layout import RunPaths
 from ralph.journal.lock import is_locked
 from ralph.system.digest import digest
 from ralph.system.files import read_text, repository
-from ralph.system.folders import user_state_dir
+from ralph.system.folders import make_folder, user_state_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,18 +178,11 @@ def _link(file: Path, name: Path) -> bool:
     """Makes `name` a hard link to the file, replacing any other file there. False if it is one already."""
     if _same(file, name):
         return False
-    _make_private(name.parent)
+    make_folder(name.parent)
     temporary = name.with_name(f"{name.name}.{secrets.token_hex(4)}")
     os.link(file, temporary, follow_symlinks=False)
     temporary.replace(name)
     return True
-
-
-def _make_private(folder: Path) -> None:
-    """Creates a folder and those above it that are missing, for the user alone (`mkdir` does so for the last one)."""
-    for missing in (*reversed(folder.parents), folder):
-        if not missing.exists():
-            missing.mkdir(mode=0o700, exist_ok=True)
 
 
 def _remove(root: Path) -> None:

@@ -18,6 +18,7 @@ import msgspec
 
 from ralph.errors import RunError
 from ralph.system.files import open_regular, read
+from ralph.system.folders import make_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,7 +109,7 @@ class Requests:
     def prepare(self) -> Path:
         """Called at the start: removes stop and pause requests to a process that died. Returns the FIFO's path."""
         try:
-            self._notes.mkdir(parents=True, mode=0o700, exist_ok=True)
+            make_folder(self._notes)
             self._root.chmod(0o700)
             self._stop.unlink(missing_ok=True)
             self._pause.unlink(missing_ok=True)
@@ -122,7 +123,7 @@ class Requests:
     def restore(self, stop: Stop | None, pause: Pause | None, notes: list[Note]) -> None:
         """Writes these requests again after the folder was deleted."""
         try:
-            self._notes.mkdir(parents=True, mode=0o700, exist_ok=True)
+            make_folder(self._notes)
         except OSError as error:
             raise _cannot(self._root, error) from None
         known = {self._stop: stop, self._pause: pause} | {self._notes / note.name: note.text for note in notes}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.system.files import read
-from ralph.system.folders import user_config_dir
+from ralph.system.folders import make_folder, user_config_dir
 
 if TYPE_CHECKING:
     from ralph.journal.layout import RunPaths
@@ -63,7 +63,7 @@ def _new_key() -> bytes | None:
     """Creates the key. If two runs start at the same time, the first one's key stays."""
     place = _path()
     try:
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(place.parent)
         handle, name = tempfile.mkstemp(dir=place.parent, prefix=".new-")  # readable by the user only (0600)
         with os.fdopen(handle, "wb") as file:
             file.write(secrets.token_bytes(_KEY_SIZE))

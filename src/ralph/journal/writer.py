@@ -34,6 +34,8 @@ from ralph.masking.events import EventMasker
 from ralph.masking.masker import Masker
 from ralph.masking.stream import ByteMasker
 from ralph.system.files import leads_out, repository
+from ralph.system.folders import create_file, make_folder
+from ralph.transcripts.events import replace_surrogates
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -72,7 +74,8 @@ class JournalWriter:
         self.torn = b""
         self._state = state
         try:
-            self.paths.root.mkdir(parents=True, mode=0o700, exist_ok=resume)
+            make_folder(self.paths.root.parent)
+            self.paths.root.mkdir(mode=0o700, exist_ok=resume)
         except OSError as error:
             raise journal_error(self.paths.root, error) from None
         try:
@@ -123,8 +126,8 @@ class JournalWriter:
     def write_run(self, facts: dict[str, Any], *, sign: bool = True) -> None:
         """Writes run.json, or replaces it when a run is resumed. A run that nobody can resume needs no signature."""
         plain = msgspec.to_builtins(facts, enc_hook=str)
-        kept = self.masker.value(plain)
-        # A run that is resumed must not take the masks for the real values.
+        kept = replace_surrogates(self.masker.value(plain))
+        # A run that is resumed must not take the masks for the real values, nor values without their odd bytes.
         masked = [name for name in ("prompt_text",) if kept.get(name) != plain.get(name)]
         masked += [n for n, value in kept.get("settings", {}).items() if value != plain["settings"][n]]
         whole = kept | {"masked": masked}
@@ -256,8 +259,8 @@ class JournalWriter:
             return  # a link that the repository brings, not a place that the user chose
         try:
             if not link.parent.is_dir():
-                link.parent.mkdir()
-                (link.parent / ".gitignore").write_text("*\n")
+                link.parent.mkdir(mode=0o755)
+                create_file(link.parent / ".gitignore", b"*\n")
             replace_link(link, Path("..") / self.paths.events.relative_to(state.workdir))
         except OSError:
             pass  # a convenience for other tools: the run does not depend on it
@@ -272,11 +275,11 @@ def prepare_state(workdir: Path) -> StatePaths:
     state = StatePaths(workdir)
     try:
         shared = state.root.is_dir() and any(state.root.iterdir())
-        state.runs.mkdir(parents=True, exist_ok=True)
+        make_folder(state.root, 0o755)
+        make_folder(state.runs)
         ignore = state.root / ".gitignore"
         if not os.path.lexists(ignore):
-            with ignore.open("x") as file:  # never through a link
-                file.write(_OURS_IN_GIT if shared else "*\n")
+            create_file(ignore, (_OURS_IN_GIT if shared else "*\n").encode())
     except OSError as error:
         raise journal_error(state.root, error) from None
     return state

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -12,11 +13,14 @@ from ralph.masking.masker import replaced
 from ralph.masking.pem import block_spans
 from ralph.masking.split_secrets import SplitSecretMasker, key_of
 from ralph.masking.text_ends import TextEnds
-from ralph.transcripts.events import Meta, Text, ToolOutput, TranscriptEvent, encode_lines
+from ralph.masking.views import bare, may_differ
+from ralph.transcripts.events import Meta, Text, ToolOutput, TranscriptEvent, encode_lines, replace_surrogates
+from ralph.transcripts.meta import OURS
 
 if TYPE_CHECKING:
     from ralph.masking.masker import Masker
 
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
 #: How many characters at the end of a text are compared with the secrets.
 _CUT = 4
 
@@ -29,7 +33,7 @@ class EventMasker:
         self._on = masker.on
         known = {form for value in masker.secrets for form in forms(value)}
         # Encoded as JSON, and without their first characters, which may have come with an earlier event.
-        whole = {msgspec.json.encode(form)[1:-1] for form in known}
+        whole = {msgspec.json.encode(replace_surrogates(form))[1:-1] for form in known}
         self._needles = [needle[min(_CUT - 1, len(needle) - 5) :] for needle in whole]
         self._cuts = frozenset(form[i : i + _CUT] for form in known for i in range(len(form) - _CUT))
         self._pieces = False
@@ -73,12 +77,14 @@ class EventMasker:
     def _suspicious(self, events: list[TranscriptEvent], lines: bytes) -> bool:
         if len(events) == 1 and type(events[0]) is Meta:
             return True  # ralph's own message, which may quote the start of a secret
-        if self._masker.patterns or hinted(lines, pieces=self._pieces):
+        if self._masker.patterns or self._hinted(lines):
             return True
-        for needle in self._needles:
-            if needle in lines:
-                return True
+        if may_differ(lines) and (self._pieces or self._hinted(bare(lines))):
+            return True
         return self._pieces and self._may_be_cut(events)
+
+    def _hinted(self, lines: bytes) -> bool:
+        return hinted(lines, pieces=self._pieces) or any(needle in lines for needle in self._needles)
 
     def _may_be_cut(self, events: list[TranscriptEvent]) -> bool:
         """Whether a text ends with characters that occur in a known secret, or is too short to tell."""
@@ -97,7 +103,24 @@ class EventMasker:
 
 
 def masked_event(masker: Masker, event: TranscriptEvent) -> TranscriptEvent:
-    """The event with all its texts masked."""
-    plain = msgspec.to_builtins(event)
-    masked = masker.value(plain)
-    return event if masked == plain else msgspec.convert(masked, TranscriptEvent)
+    """The event with all its texts masked. Its structure stays as it is, whatever the secrets and patterns are."""
+    if isinstance(event, Meta):
+        ours = event.meta.get("kind") in OURS
+        masked = masker.value(event.meta, keys=not ours)
+        return event if masked == event.meta else Meta(masked)
+    return _masked_struct(masker, event)
+
+
+def _masked_struct(masker: Masker, struct: _Struct) -> _Struct:
+    changed = {}
+    for name in struct.__struct_fields__:
+        value = getattr(struct, name)
+        if isinstance(value, msgspec.Struct):
+            masked: Any = _masked_struct(masker, value)
+        elif isinstance(value, Enum):
+            continue  # a string too, but one of ours
+        else:
+            masked = masker.value(value, name)
+        if masked != value:
+            changed[name] = masked
+    return msgspec.structs.replace(struct, **changed) if changed else struct

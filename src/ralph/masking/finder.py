@@ -10,12 +10,15 @@ import msgspec
 
 from ralph.masking import formats
 from ralph.masking.credentials import SHORTEST
+from ralph.masking.views import View, view_of_bytes, view_of_text
+from ralph.transcripts.events import replace_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 #: How far back to look for the start of a key. PEM blocks are longer.
 _TAIL = 4096
+_CODE = re.compile(r"\\u([0-9a-f]{4})")
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -33,15 +36,20 @@ def mark(label: str) -> str:
 
 
 def forms(value: str) -> list[str]:
-    """The forms in which a secret may be printed: as it is, or escaped as JSON, once or twice."""
-    once = _escaped(value)
-    return list(dict.fromkeys([value, *once, *(more for form in once for more in _escaped(form))]))
+    """The forms in which a secret may be printed: as it is, or escaped as JSON, once or twice.
+
+    Bytes that are not UTF-8 are surrogates in a variable, and U+FFFD in text that was read from an agent.
+    """
+    plain = list(dict.fromkeys([value, replace_surrogates(value)]))
+    once = [form for text in plain for form in _escaped(text)]
+    return list(dict.fromkeys([*plain, *once, *(more for form in once for more in _escaped(form))]))
 
 
 def _escaped(text: str) -> list[str]:
     import json  # most environments hold no secret
 
     plain = [json.dumps(text, ensure_ascii=only)[1:-1] for only in (True, False)]
+    plain.append(_CODE.sub(lambda found: "\\u" + found[1].upper(), plain[0]))
     return [*plain, *(form.replace("/", "\\/") for form in plain)]
 
 
@@ -83,6 +91,7 @@ class Finder(Generic[AnyStr]):
         ]
         self._patterns += [_Pattern(to(own), (), "pattern", open_ended=False) for own in patterns]
         self._to: Callable[[str], AnyStr] = to
+        self._view: Callable[[AnyStr], View[AnyStr] | None] = view_of_text if to is str else view_of_bytes  # type: ignore[assignment]
         self._beginning: AnyStr = to("-----BEGIN ")
 
     # Only streams need the next three.
@@ -101,20 +110,31 @@ class Finder(Generic[AnyStr]):
         return re.compile(self._to(r"-----BEGIN[A-Z0-9 ]{0,40}-{0,5}\Z|-{1,5}(?:B(?:E(?:G(?:I)?)?)?)?\Z"))
 
     def spans(self, data: AnyStr) -> list[Span]:
-        """All secrets, in order and without overlaps."""
+        """All secrets, in order and without overlaps, also those that control characters or escapes interrupt."""
+        found = self._plain_spans(data)
+        if (view := self._view(data)) is not None:
+            seen = self._plain_spans(view.data)
+            found += [msgspec.structs.replace(s, start=view.start(s.start), end=view.end(s.end)) for s in seen]
+        return merged(found)
+
+    def _plain_spans(self, data: AnyStr) -> list[Span]:
         found: list[Span] = []
         if self._values is not None and any(form in data for form in self._forms):
             found += [Span(m.start(), m.end(), self._labels[m.group()]) for m in self._values.finditer(data)]
         for pattern in self._patterns:
             found += pattern.spans(data)
-        return merged(found)
+        return found
 
     def unfinished(self, data: AnyStr, least: int = 1) -> int:
         """Where an incomplete secret may start at the end of `data`; `len(data)` if there is none.
 
         A start of fewer than `least` characters does not count.
         """
-        return min(self._begun_value(data, least), self._begun_format(data, least))
+        start = min(self._begun_value(data, least), self._begun_format(data, least))
+        if (view := self._view(data)) is not None:
+            seen = min(self._begun_value(view.data, least), self._begun_format(view.data, least))
+            start = min(start, view.start(seen) if seen < len(view.data) else len(data))
+        return start
 
     def unfinished_block(self, data: AnyStr) -> int:
         """Where a private key starts whose end is missing; `len(data)` if there is none."""
@@ -123,6 +143,13 @@ class Finder(Generic[AnyStr]):
 
     def most_of_one(self, data: AnyStr) -> Span | None:
         """The larger part of a known secret at the end of `data`."""
+        plain = self._plain_most(data)
+        if plain is not None or (view := self._view(data)) is None:
+            return plain
+        seen = self._plain_most(view.data)
+        return None if seen is None else msgspec.structs.replace(seen, start=view.start(seen.start), end=len(data))
+
+    def _plain_most(self, data: AnyStr) -> Span | None:
         for form in self._forms:
             length = _overlap(data, form, max(SHORTEST, len(form) // 2))
             if length:

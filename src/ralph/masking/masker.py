@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Fields that tell events apart; their values are never secrets.
 _STRUCTURE = frozenset({"type", "tag", "kind"})
+#: Fields whose values other code compares or looks up. The user's own patterns are for texts and do not apply to them.
+_NAMES = frozenset({"agent", "class", "end", "id", "names", "outcome", "session_id", "signal", "state", "status"})
 _OFF = frozenset({"0", "false", "no", "off"})
 
 
@@ -27,6 +29,7 @@ class Masker:
         self.secrets = dict(secrets or {}) if on else {}
         self.patterns = tuple(patterns)
         self.finder: Finder[str] = Finder(self.secrets, self.patterns, str)
+        self._known: Finder[str] = Finder(self.secrets, (), str) if self.patterns else self.finder
 
     def text(self, text: str) -> str:
         """Masks a text, including the larger part of a secret at its end: callers may have cut the text short."""
@@ -36,22 +39,28 @@ class Masker:
         cut = self.finder.most_of_one(text)
         return replaced(text, merged([*spans, cut]) if cut else spans)
 
-    def value(self, value: Any) -> Any:
-        """Masks all strings in a JSON value, including the names of fields."""
+    def name(self, text: str) -> str:
+        """Masks a name that other code relies on: only secrets, not what the user's patterns match."""
+        return replaced(text, self._known.spans(text)) if self.on and text else text
+
+    def value(self, value: Any, field: str = "", *, keys: bool = True) -> Any:
+        """Masks all strings in a JSON value and, with `keys`, secrets in the names of its fields."""
         if not self.on:
             return value
         match value:
             case str():
-                return self.text(value)
+                return self.name(value) if field in _NAMES else self.text(value)
             case dict():
                 return {
-                    (self.text(k) if isinstance(k, str) else k): (v if k in _STRUCTURE else self.value(v))
+                    (self.name(k) if keys and isinstance(k, str) else k): (
+                        v if k in _STRUCTURE else self.value(v, k, keys=keys)
+                    )
                     for k, v in value.items()
                 }
             case list():
-                return [self.value(v) for v in value]
+                return [self.value(v, field, keys=keys) for v in value]
             case tuple():
-                return tuple(self.value(v) for v in value)
+                return tuple(self.value(v, field, keys=keys) for v in value)
             case _:
                 return value
 

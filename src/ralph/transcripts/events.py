@@ -180,7 +180,7 @@ def _finite(digits: str) -> float | None:
 def replace_surrogates(value: Any, depth: int = -1) -> Any:
     """Return the value without lone surrogates and, unless it is negative, without what is nested below `depth`."""
     match value:
-        case dict() | list() if depth == 0:
+        case dict() | list() | tuple() if depth == 0:
             return "…"
         case str():
             return _SURROGATE.sub("\ufffd", value)
@@ -188,6 +188,8 @@ def replace_surrogates(value: Any, depth: int = -1) -> Any:
             return {replace_surrogates(k): replace_surrogates(v, depth - 1) for k, v in value.items()}
         case list():
             return [replace_surrogates(v, depth - 1) for v in value]
+        case tuple():
+            return tuple(replace_surrogates(v, depth - 1) for v in value)
         case msgspec.Struct():
             fields = (getattr(value, name) for name in value.__struct_fields__)
             return type(value)(*(replace_surrogates(field, depth - 1) for field in fields))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ import msgspec
 
 from ralph.errors import RunError
 from ralph.system.digest import digest
-from ralph.system.folders import user_config_dir
+from ralph.system.folders import make_folder, user_config_dir
 from ralph.trust.items import file_digest
 
 if TYPE_CHECKING:
@@ -99,8 +100,9 @@ def _all_of(source: Path) -> str:
 
 def _read(path: Path, directory: str | None = None) -> Record | None:
     try:
-        record = msgspec.json.decode(path.read_bytes(), type=Record)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        # Not msgspec: the paths and commands in it may not be UTF-8.
+        record = msgspec.convert(json.loads(path.read_bytes()), Record)
+    except (OSError, ValueError, RecursionError):
         return None
     return record if directory in (None, record.directory) else None
 
@@ -115,11 +117,11 @@ def _allow(root: Path, approved: dict[str, list[str]]) -> None:
     record = Record(before.directory, allowed, time.time())
     place = _path(root.resolve())
     try:
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(place.parent)
         # mkstemp makes the file private (0600); the rename replaces the old one in one step.
         handle, name = tempfile.mkstemp(dir=place.parent, prefix=".new-")
         with os.fdopen(handle, "wb") as file:
-            file.write(msgspec.json.encode(record))
+            file.write(json.dumps(msgspec.to_builtins(record)).encode("ascii"))
         Path(name).replace(place)
     except OSError as error:
         raise RunError(f"your approval cannot be stored in {place.parent}: {error.strerror}") from None
