@@ -11,8 +11,8 @@ import msgspec
 from ralph.config.convert import split
 from ralph.config.layers import Resolved, resolve
 from ralph.config.settings import BY_NAME
-from ralph.dialects.detect import RUN_TO_BE_READ, Dialect, choose
-from ralph.dialects.modules import module
+from ralph.dialects.detect import RUN_TO_BE_READ, Dialect, choose, find
+from ralph.dialects.modules import AGENT_SETTINGS, module
 from ralph.errors import UsageError
 from ralph.launching.environment import withholding, without
 from ralph.planning.approvals import of_dialect
@@ -54,11 +54,22 @@ def settle(
     visible = without(original, denied)
     layer, follows, notes, trust = _dialect(workdir, flags, config, visible, trust, permit)
     resolved = withholding(resolve(workdir, flags, config, environ=visible, dialect=layer), original, VARIABLE)
+    if (
+        notes
+        and layer is None
+        and all(getattr(resolved.settings, name) is not None for name in _agents_of_others(workdir))
+    ):
+        notes = []  # the ralph.yml names an agent of each of the other conventions, so it is what the user wants
     resolved = msgspec.structs.replace(resolved, follows=follows, warnings=[*notes, *resolved.warnings])
     base = resolved.bases.get("cwd")
     if base is not None:  # a file sets it
         workdir = working_directory(str(base / Path(resolved.settings.cwd or ".").expanduser()))
     return Settled(resolved, workdir, trust)
+
+
+def _agents_of_others(workdir: Path) -> list[str]:
+    """The settings that choose the agents of the other conventions whose files are here."""
+    return [AGENT_SETTINGS[found.dialect] for found in find(workdir) if found.dialect in AGENT_SETTINGS]
 
 
 def start(flags: dict[str, Any], environ: Mapping[str, str]) -> Path:
