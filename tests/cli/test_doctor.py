@@ -70,6 +70,20 @@ def check(found: dict[str, Any], name: str) -> dict[str, Any]:
 # -- agents
 
 
+def test_another_conventions_files_are_named_and_trust_is_not_called_ok_without_reading_them(
+    ralph: Ralph, repo: Path
+) -> None:
+    (repo / ".ralphrc").write_text("PROJECT_NAME=x\n")
+    assert "driver convention: found .ralphrc" in ralph("doctor").stdout
+    (repo / ".ralphrc").unlink()
+    (repo / "agents").mkdir()
+    (repo / "agents" / "a.sh").write_text("")
+    (repo / "config").write_text("AGENT=a\n")
+    rows = [line.split() for line in ralph("doctor", env={"RALPH_TRUST": ""}).stdout.splitlines()]
+    (trust,) = [row for row in rows if row[1:2] == ["trust"]]
+    assert trust[0] == "warning"
+
+
 def test_without_an_agent_no_run_can_start_and_missing_agents_share_a_line(ralph: Ralph, tools: Path) -> None:
     done = ralph("doctor")
     assert done.returncode == 1

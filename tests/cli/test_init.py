@@ -89,6 +89,40 @@ def test_the_new_file_names_a_script_that_exists(ralph: Ralph, repo: Path, folde
     assert done.returncode == 0, done
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (".ralphrc", 'PLATFORM_DRIVER=claude-code\nALLOWED_TOOLS="Write NoSuchTool"\nCLAUDE_MODEL=m\n'),
+        (".ralphex/config", "claude_command = claude\ntask_model = opus:high\nidle_timeout = 7m\n"),
+        (".ralphex/config", "[ralphex]\nplans_dir = x\n"),
+    ],
+)
+def test_the_new_file_starts_the_same_command_and_the_old_ones_are_no_rivals(
+    ralph: Ralph, repo: Path, tmp_path_factory: pytest.TempPathFactory, name: str, text: str
+) -> None:
+    programs = tmp_path_factory.mktemp("bin")
+    (programs / "claude").write_text("#!/bin/sh\necho '2.1.0 (Claude Code)'\n")
+    (programs / "claude").chmod(0o755)
+    env = {"PATH": f"{programs}:/usr/bin:/bin"}
+    (repo / name).parent.mkdir(exist_ok=True)
+    (repo / name).write_text(text)
+    before = ralph("run", "--dry-run", env=env)
+    assert ralph("init", "--from-existing", env=env).returncode == 0
+    after = ralph("run", "--dry-run", env=env)
+    assert after.returncode == 0, after
+    rows = [done.stdout.partition("  agent  ")[2].partition("Settings and where")[0] for done in (before, after)]
+    commands = [row.partition("  deadlines")[0] for row in rows]
+    assert commands[0] == commands[1]
+    assert "another convention" not in after.stdout
+
+
+def test_a_rival_of_ralph_yml_is_named(ralph: Ralph, repo: Path) -> None:
+    (repo / "ralph.yml").write_text("agent: demo\n")
+    (repo / ".ralphrc").write_text("PROJECT_NAME=x\n")
+    note = "using ralph.yml, not the files of another convention: driver (found .ralphrc); to use those: --dialect NAME"
+    assert note in ralph("config").stderr
+
+
 def test_a_script_that_does_not_exist_is_an_error(ralph: Ralph, repo: Path) -> None:
     (repo / "agents").mkdir()
     (repo / "config").write_text("AGENT=apm\n")

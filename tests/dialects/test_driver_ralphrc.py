@@ -297,6 +297,8 @@ def test_an_invalid_denial_mode_is_reported(tmp_path: Path) -> None:
 OBEYED = [
     ('PLATFORM_DRIVER="${PLATFORM_DRIVER:-claude-code}"', "driver", "claude-code"),
     ("MAX_CALLS_PER_HOUR=100", "max_calls_per_hour", 100),
+    ("MAX_LOOPS=30", "max_iterations", 30),
+    ("MAX_ITERATIONS=30", "max_iterations", 30),
     ("CLAUDE_TIMEOUT_MINUTES=15", "wall_timeout", 900.0),
     ('ALLOWED_TOOLS="Write,Read,Bash(git *)"', "allowed_tools", ("Write", "Read", "Bash(git *)")),
     ('ALLOWED_TOOLS="Read Write Bash(git *)"', "allowed_tools", ("Read", "Write", "Bash(git *)")),

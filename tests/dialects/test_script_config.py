@@ -31,6 +31,35 @@ def test_settings_have_their_lines_as_origins(ralph: Ralph, repo: Path) -> None:
     assert values["max_failures"] == {"value": 2, "origin": "config:4"}
 
 
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ('AGENT="fake"', "agent_script", "agents/fake.sh"),
+        ("DEFAULT_MAX_ITERATIONS=10", "max_iterations", 10),
+        ("DEFAULT_MAX_ITERATIONS=", "max_iterations", 100),
+        ("MAX_RETRIES=3", "max_failures", 3),
+        ("MAX_RETRIES=0", "max_failures", 1),
+    ],
+)
+def test_a_variable_becomes_the_setting_with_its_meaning(
+    ralph: Ralph, repo: Path, line: str, name: str, value: object
+) -> None:
+    write(repo, config=f"AGENT=fake\n{line}\n")
+    done = ralph("config", "--json")
+    assert json.loads(done.stdout)[name]["value"] == value
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "line", ['SPECS_DIR="specs"', "CONTEXT_WARN_PCT=70", "MINE=(a b)", "if true; then MINE=1; fi", "unset NOTHING"]
+)
+def test_any_other_line_is_for_the_scripts_and_stops_nothing(ralph: Ralph, repo: Path, line: str) -> None:
+    write(repo, says(f"say: {DONE}"), config=f"AGENT=fake\n{line}\n")
+    done = ralph("run", "1")
+    assert done.returncode == 0, done
+    assert "warning" not in done.stdout
+
+
 def test_no_retries_means_that_the_first_failure_ends_the_run(ralph: Ralph, repo: Path) -> None:
     write(repo, "agent_invoke() { return 1; }\n", config="AGENT=fake\nMAX_RETRIES=0\n")
     assert ralph("run").returncode == 1

@@ -43,6 +43,7 @@ def config_command(config_file: str | None, schema: bool, as_json: bool) -> None
     echo()
     if resolved.follows:
         echo(resolved.follows)
-    echo("files: " + (", ".join(str(f) for f in resolved.files) or _NO_FILES))
+    if resolved.files or not resolved.follows:
+        echo("files: " + (", ".join(str(f) for f in resolved.files) or _NO_FILES))
     for warning in resolved.warnings:
         echo(mask.text(f"warning: {warning}"), err=True)

@@ -67,6 +67,8 @@ def read_layer(file: YamlFile, shown: str) -> FileLayer:
     _others(layer, file.entries)
     layer.problems.sort()
     layer.remarks.sort()
+    if "driver" in layer.values:  # as in that convention's own files
+        return msgspec.structs.replace(layer, hints=frozenset({"allowed_tools"}))
     return layer
 
 

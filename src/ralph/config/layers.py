@@ -306,7 +306,7 @@ def _unused(values: dict[str, Any], origins: dict[str, str], findings: _Findings
     idle = [f"{name} ({origins[name]})" for name in names if origins[name] != "default"]
     if idle:
         chosen = "--agent-cmd" if values["agent_cmd"] is not None else f"agent: {values['agent']}"
-        findings.warnings.append(f"not used with {chosen}: {', '.join(idle)}; they need agent: custom")
+        findings.warnings.append(f"not used with {chosen}: {', '.join(idle)}; only agent: custom uses it")
 
 
 def _from_flags(flags: Mapping[str, Any], findings: _Findings) -> _Layer:

@@ -76,9 +76,9 @@ def choose(workdir: Path, wanted: str) -> tuple[Found | None, list[str]]:
         notes = []
         if others:
             names = "; ".join(f"{f.dialect} ({f.why})" for f in others)
-            notes.append(
-                f"using the {first.dialect} convention ({first.why}), not {names}; choose another one with --dialect"
-            )
+            own = first.dialect is Dialect.ORCHESTRATOR
+            used = first.path.name if own else f"the {first.dialect} convention ({first.why})"
+            notes.append(f"using {used}, not the files of another convention: {names}; to use those: --dialect NAME")
         return first, notes
     if wanted not in list(Dialect):
         known = [*Dialect, "auto", "none"]

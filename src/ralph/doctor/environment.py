@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ralph.config.layers import Resolved
     from ralph.planning.settle import Settled
 
+_NOT_CHECKED = "not checked, because the configuration was not read"
 _LOW, _FULL = 1 << 30, 16 << 20
 
 
@@ -59,7 +60,7 @@ def check_environment(settled: Settled, config_problem: str | None, prices: Pric
         processes(),
         terminal(resolved.settings.ui),
         own_agents(),
-        approved(settled),
+        approved(settled) if config_problem is None else Check("trust", State.WARNING, _NOT_CHECKED),
         price_table(prices),
     ]
 
@@ -69,7 +70,7 @@ def config(resolved: Resolved, problem: str | None) -> Check:
     facts = {"files": files, "problem": problem, "warnings": resolved.warnings}
     if problem is not None:
         return Check("config", State.PROBLEM, problem, facts)
-    text = ", ".join(files) or "no ralph.yml found; using defaults"
+    text = ", ".join(filter(None, [resolved.follows, *files])) or "no ralph.yml found; using defaults"
     if resolved.warnings:
         return Check("config", State.WARNING, "\n".join([text, *resolved.warnings]), facts)
     return Check("config", State.OK, text, facts)

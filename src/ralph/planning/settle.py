@@ -11,8 +11,8 @@ import msgspec
 from ralph.config.convert import split
 from ralph.config.layers import Resolved, resolve, users_own
 from ralph.config.settings import BY_NAME
-from ralph.dialects.detect import RUN_TO_BE_READ, Dialect, choose
-from ralph.dialects.modules import module
+from ralph.dialects.detect import RUN_TO_BE_READ, Dialect, choose, find
+from ralph.dialects.modules import AGENT_SETTINGS, module
 from ralph.errors import UsageError
 from ralph.launching.environment import withholding, without
 from ralph.planning.approvals import looser_settings, of_config, of_dialect
@@ -60,6 +60,12 @@ def settle(
         resolved = resolve(workdir, flags, config, environ=visible, dialect=layer, may_loosen=may_loosen)
         resolved = msgspec.structs.replace(resolved, loosened=loosened)
     resolved = withholding(resolved, original, VARIABLE)
+    if (
+        notes
+        and layer is None
+        and all(getattr(resolved.settings, name) is not None for name in _agents_of_others(workdir))
+    ):
+        notes = []  # the ralph.yml names an agent of each of the other conventions, so it is what the user wants
     resolved = msgspec.structs.replace(resolved, follows=follows, warnings=[*notes, *resolved.warnings])
     base = resolved.bases.get("cwd")
     if base is not None:  # a file sets it
@@ -74,6 +80,11 @@ def _may_loosen(resolved: Resolved, trust: Trust) -> tuple[Trust, frozenset[str]
     missing = trust.missing(wanted)
     approved = (each for each, item in zip(resolved.loosened, wanted, strict=True) if item not in missing)
     return trust, frozenset(each.name for each in approved)
+
+
+def _agents_of_others(workdir: Path) -> list[str]:
+    """The settings that choose the agents of the other conventions whose files are here."""
+    return [AGENT_SETTINGS[found.dialect] for found in find(workdir) if found.dialect in AGENT_SETTINGS]
 
 
 def start(flags: dict[str, Any], environ: Mapping[str, str]) -> Path:

@@ -23,17 +23,19 @@ SETTINGS: dict[str, str] = {
     "PROMPT_FILE": "prompt_file",
     "FIX_PLAN_FILE": "fix_plan",
     "MAX_CALLS_PER_HOUR": "max_calls_per_hour",
+    "MAX_LOOPS": "max_iterations",
     "CB_NO_PROGRESS_THRESHOLD": "stuck_after",
     "CB_SAME_ERROR_THRESHOLD": "same_error_after",
     "CB_COOLDOWN_MINUTES": "breaker_cooldown",
     "CB_AUTO_RESET": "breaker_auto_reset",
     "PERMISSION_DENIAL_MODE": "denied_after",
 }
-#: Older names, which may still be used in the environment.
+#: Other names of these keys.
 ALIASES: dict[str, str] = {
     "CLAUDE_ALLOWED_TOOLS": "ALLOWED_TOOLS",
     "CLAUDE_USE_CONTINUE": "SESSION_CONTINUITY",
     "CLAUDE_SESSION_EXPIRY_HOURS": "SESSION_EXPIRY_HOURS",
+    "MAX_ITERATIONS": "MAX_LOOPS",
 }
 #: Used by drivers, or together with another key.
 USED = frozenset(
@@ -88,7 +90,7 @@ def value_of(key: str, text: str) -> Any:
             return _number(text, "hours") * 3600
         case "QUALITY_GATE_TIMEOUT":
             return _number(text, "seconds")
-        case "MAX_CALLS_PER_HOUR" | "CB_NO_PROGRESS_THRESHOLD" | "CB_SAME_ERROR_THRESHOLD":
+        case "MAX_CALLS_PER_HOUR" | "MAX_LOOPS" | "CB_NO_PROGRESS_THRESHOLD" | "CB_SAME_ERROR_THRESHOLD":
             return _whole_number(text)
         case _ if key in _SWITCHES:
             return text.lower() == "true"
