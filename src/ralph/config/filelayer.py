@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ralph.config import guards
 from ralph.config.convert import convert, short
 from ralph.config.durations import parse_duration
 from ralph.config.settings import ADAPTER_NOT_ACTED_ON, NOT_ACTED_ON, OPTIONS, SECTIONS, AdapterSettings, Option
-from ralph.errors import nearest
+from ralph.errors import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.config.yamlfile import Entry, YamlFile
 
+#: Each unknown key is compared with all known ones.
+_MAX_UNKNOWN = 20
 _BY_KEY: dict[str, Option] = {key: option for option in OPTIONS for key in option.all_keys}
 
 
@@ -157,9 +160,20 @@ def _adapter(layer: FileLayer, key: str, entries: dict[str, Entry], names: list[
     return AdapterSettings(enabled, timeout)
 
 
+def _unknown_key(layer: FileLayer, key: str, line: int) -> None:
+    """A warning, but an error if it looks like a mistyped limit or other guard: the user relies on that one."""
+    guard = guards.near_miss(key, {key: option.name for key, option in _BY_KEY.items()})
+    if guard is not None:
+        layer.problem(line, f"unknown key '{key}'{did_you_mean(guard)}: correct or remove it")
+    else:
+        hint = nearest(key, [*_BY_KEY, *NOT_ACTED_ON, *SECTIONS])
+        layer.remark(line, f"unknown key '{key}'{hint}; it is ignored")
+
+
 def _others(layer: FileLayer, entries: dict[str, Entry]) -> None:
     """Keys that are not settings. Those that other tools support share one warning; each unknown key has its own."""
     idle = layer.idle
+    unknown: list[tuple[str, int]] = []
     for key, entry in entries.items():
         parent = key.rpartition(".")[0]
         if key in _BY_KEY or (parent and parent not in SECTIONS):
@@ -172,7 +186,11 @@ def _others(layer: FileLayer, entries: dict[str, Entry]) -> None:
             if not isinstance(entry.value, dict | None):
                 layer.problem(entry.line, f"{key}: expected keys with values, not {short(entry.value)}")
         else:
-            hint = nearest(key, [*_BY_KEY, *NOT_ACTED_ON, *SECTIONS])
-            layer.remark(entry.line, f"unknown key '{key}'{hint}; it is ignored")
+            unknown.append((key, entry.line))
+    for key, line in unknown[:_MAX_UNKNOWN]:
+        _unknown_key(layer, key, line)
+    if len(unknown) > _MAX_UNKNOWN:
+        more = len(unknown) - _MAX_UNKNOWN
+        layer.remark(unknown[_MAX_UNKNOWN][1], f"{more} more unknown keys begin here; they are ignored")
     if idle:
         layer.remarks.append((0, f"{layer.shown}: known, but not acted on yet: {', '.join(idle)}"))

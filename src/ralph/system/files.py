@@ -44,8 +44,12 @@ def read_any(path: Path, limit: int) -> bytes:
 def _all(file: BinaryIO, path: Path, limit: int) -> bytes:
     data = file.read(limit + 1)
     if len(data) > limit:
-        raise OSError(errno.EFBIG, f"it is larger than {limit >> 20} MiB", str(path))
+        raise OSError(errno.EFBIG, f"it is larger than {_size(limit)}", str(path))
     return data
+
+
+def _size(limit: int) -> str:
+    return f"{limit >> 20} MiB" if limit >= 1 << 20 else f"{limit >> 10} KiB"
 
 
 def read_text(path: Path, errors: str = "replace", limit: int = MAX_CONFIG) -> str:
