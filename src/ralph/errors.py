@@ -34,8 +34,17 @@ class RunError(RalphError):
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """` (did you mean 'x'?)`, or an empty string if nothing is similar."""
+    return did_you_mean(closest(word, known))
+
+
+def did_you_mean(name: str | None) -> str:
+    return f" (did you mean '{name}'?)" if name else ""
+
+
+def closest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name that a mistyped word most likely stands for; `cutoff` is how similar it must be."""
     from difflib import get_close_matches  # only needed for errors
 
     names = {name.lower(): name for name in known}
-    close = get_close_matches(word.lower(), names, n=1, cutoff=0.6)
-    return f" (did you mean '{names[close[0]]}'?)" if close else ""
+    close = get_close_matches(word.lower(), names, n=1, cutoff=cutoff)
+    return names[close[0]] if close else None

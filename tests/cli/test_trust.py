@@ -99,6 +99,28 @@ def test_the_file_that_a_command_runs_needs_approval_too(ralph: Ralph, repo: Pat
     assert "tools/agent.sh" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("timeout 5 ./x", "x"),
+        ("cd . && ./x", "x"),
+        ("make -f x", "x"),
+        ("make check", "Makefile"),
+        ("env -u X ./x", "x"),
+        ("bash -o pipefail x", "x"),
+        ("npx x", "node_modules/.bin/x"),
+    ],
+)
+def test_what_a_check_runs_needs_approval_in_any_form(ralph: Ralph, repo: Path, command: str, file: str) -> None:
+    script(repo / file, "exit 0")
+    (repo / "ralph.yml").write_text(f"verify: {command}\n")
+    assert file in ralph("trust").stdout
+    script(repo / file, "touch ran")
+    done = ralph("run", "1", "--agent-cmd", f"echo '{DONE}'")
+    assert (done.returncode, (repo / "ran").exists()) == (64, False)
+    assert file in done.stderr
+
+
 def test_a_known_agent_and_limits_need_no_approval(ralph: Ralph, repo: Path) -> None:
     (repo / "ralph.yml").write_text("agent: demo\nmax_iterations: 1\nmax_runtime: 1h\nsleep: 0\nmodel: small\n")
     done = ralph("run", "--dry-run")

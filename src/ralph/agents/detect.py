@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.agents import registry
-from ralph.agents.spec import PYTHON
+from ralph.agents.spec import PYTHON, VersionProbe
 from ralph.errors import UsageError
 from ralph.system.programs import search_path, which
 
@@ -43,8 +43,16 @@ def probe(spec: AgentSpec, program: str, environ: Mapping[str, str] | None = Non
     if not spec.version.args:
         return True, None
     code, text = _output(program, spec.version.args, environ)
-    found = re.search(spec.version.pattern, text)
-    return code == 0, found.group(1) if found else None
+    return code == 0, _version(spec.version.pattern, text)
+
+
+def _version(pattern: str, text: str) -> str | None:
+    if pattern == VersionProbe().pattern:
+        found = re.search(pattern, text)
+        return found.group(1) if found else None
+    from ralph.system.patterns import first_group  # late: few agents have a pattern of their own
+
+    return first_group(pattern, text)
 
 
 def help_text(program: str, args: tuple[str, ...], environ: Mapping[str, str] | None = None) -> str:

@@ -91,11 +91,13 @@ def _check_name(name: str) -> list[str]:
 
 
 def _check_version(version: VersionProbe) -> list[str]:
+    from ralph.system.patterns import PatternError, groups  # late: built-in agents are not checked
+
     found = []
     try:
-        if re.compile(version.pattern).groups < 1:
+        if groups(version.pattern) < 1:
             found.append("version.pattern needs a group around the version, like (\\d+\\.\\d+)")
-    except re.error as error:
+    except PatternError as error:
         found.append(f"version.pattern is not a regular expression: {error}")
     given = [("minimum", version.minimum or ""), *(("tested", text) for text in version.tested)]
     found += [f"version.{key}: '{text}' is not a version" for key, text in given if text and not re.search(r"\d", text)]

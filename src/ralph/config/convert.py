@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from enum import StrEnum
 from typing import Any
 
@@ -13,6 +12,8 @@ from ralph.config.durations import parse_duration
 from ralph.config.settings import FIELDS, Option, is_duration, is_list, is_yes_or_no
 from ralph.errors import nearest
 
+#: Each of them is tried on all output.
+_MAX_PATTERNS = 100
 _YES = frozenset({"1", "true", "yes", "on"})
 _NO = frozenset({"0", "false", "no", "off"})
 
@@ -42,12 +43,16 @@ def convert(name: str, value: Any, *, strict: bool) -> Any:
 
 def _check_patterns(patterns: tuple[str, ...]) -> None:
     """Checks them as text and as bytes, because raw files are bytes."""
+    from ralph.system.patterns import PatternError, groups  # late: few projects have patterns
+
+    if len(patterns) > _MAX_PATTERNS:
+        raise ValueError(f"expected at most {_MAX_PATTERNS} regular expressions")
     for pattern in patterns:
         try:
-            re.compile(pattern)
-            re.compile(pattern.encode("utf-8", "surrogateescape"))
-        except re.error as error:
-            raise ValueError(f"expected regular expressions ('{pattern}': {error})") from None
+            groups(pattern)
+            groups(pattern.encode("utf-8", "surrogateescape"))
+        except PatternError as error:
+            raise ValueError(f"expected regular expressions ('{pattern[:200]}': {error})") from None
 
 
 def expected(name: str, value: Any = None) -> str:
@@ -70,12 +75,6 @@ def expected(name: str, value: Any = None) -> str:
     return "a string"
 
 
-#: A comma that is not in parentheses, unlike the one in `Bash(git log, git diff)`.
-_COMMA = re.compile(r",(?![^()]*\))")
-#: Claude Code also accepts blanks between tools, and no tool has one in its name.
-_COMMA_OR_BLANK = re.compile(r"[,\s]+(?![^()]*\))")
-
-
 _COMMA_LISTS = frozenset(
     {
         "allowed_paths", "agent_priority", "agents", "allowed_tools", "env_deny", "mask_env",
@@ -90,9 +89,23 @@ def split(option: Option, value: Any) -> Any:
         return value
     items = [value] if isinstance(value, str) else list(value)
     if option.name in _COMMA_LISTS:
-        separator = _COMMA_OR_BLANK if option.name == "allowed_tools" else _COMMA
-        items = [part.strip() for item in items for part in separator.split(item)]
+        # Claude Code also accepts blanks between tools, and no tool has one in its name.
+        separators = ", \t\n" if option.name == "allowed_tools" else ","
+        items = [part.strip() for item in items for part in split_list(item, separators)]
     return [item for item in items if item.strip()]
+
+
+def split_list(text: str, separators: str = ",") -> list[str]:
+    """Splits at each separator that is not in parentheses, unlike the comma in `Bash(git log, git diff)`."""
+    parts: list[str] = []
+    end, following = len(text), ""
+    for at in range(len(text) - 1, -1, -1):
+        if text[at] in "()":
+            following = text[at]
+        elif text[at] in separators and following != ")":
+            parts.append(text[at + 1 : end])
+            end = at
+    return [text[:end], *reversed(parts)]
 
 
 def short(value: Any) -> str:

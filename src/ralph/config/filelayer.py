@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ralph.config import guards
 from ralph.config.convert import convert, short, split
 from ralph.config.durations import parse_duration
 from ralph.config.gates import GATES, GATES_SECTION, read_gates
@@ -19,13 +20,15 @@ from ralph.config.settings import (
     AdapterSettings,
     Option,
 )
-from ralph.errors import nearest
+from ralph.errors import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ralph.config.yamlfile import Entry, YamlFile
 
+#: Each unknown key is compared with all known ones.
+_MAX_UNKNOWN = 20
 _BY_KEY: dict[str, Option] = {key: option for option in OPTIONS for key in option.all_keys}
 
 
@@ -194,9 +197,20 @@ def _gates(layer: FileLayer, entries: dict[str, Entry]) -> None:
             layer.set("verify", tuple(dict.fromkeys((*before, *gates.commands))), origin)
 
 
+def _unknown_key(layer: FileLayer, key: str, line: int) -> None:
+    """A warning, but an error if it looks like a mistyped limit or other guard: the user relies on that one."""
+    guard = guards.near_miss(key, {key: option.name for key, option in _BY_KEY.items()})
+    if guard is not None:
+        layer.problem(line, f"unknown key '{key}'{did_you_mean(guard)}: correct or remove it")
+    else:
+        hint = nearest(key, [*_BY_KEY, *NOT_ACTED_ON, *SECTIONS])
+        layer.remark(line, f"unknown key '{key}'{hint}; it is ignored")
+
+
 def _others(layer: FileLayer, entries: dict[str, Entry]) -> None:
     """Keys that are not settings. Those that other tools support share one warning; each unknown key has its own."""
     idle = layer.idle
+    unknown: list[tuple[str, int]] = []
     for key, entry in entries.items():
         parent = key.rpartition(".")[0]
         if key in _BY_KEY or key in (*GATES, GATES_SECTION) or (parent and parent not in SECTIONS):
@@ -211,8 +225,12 @@ def _others(layer: FileLayer, entries: dict[str, Entry]) -> None:
             if not isinstance(entry.value, dict | None):
                 layer.problem(entry.line, f"{key}: expected keys with values, not {short(entry.value)}")
         else:
-            hint = nearest(key, [*_BY_KEY, *NOT_ACTED_ON, *SECTIONS])
-            layer.remark(entry.line, f"unknown key '{key}'{hint}; it is ignored")
+            unknown.append((key, entry.line))
+    for key, line in unknown[:_MAX_UNKNOWN]:
+        _unknown_key(layer, key, line)
+    if len(unknown) > _MAX_UNKNOWN:
+        more = len(unknown) - _MAX_UNKNOWN
+        layer.remark(unknown[_MAX_UNKNOWN][1], f"{more} more unknown keys begin here; they are ignored")
     if idle:
         alone = "; the agent gets only your prompt" if PROMPT_PARTS & {*idle} else ""
         layer.remarks.append((0, f"{layer.shown}: known, but not acted on yet: {', '.join(idle)}{alone}"))

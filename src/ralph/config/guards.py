@@ -9,8 +9,10 @@ import msgspec
 
 from ralph.config.durations import write_duration
 from ralph.config.settings import AdapterSettings, default, is_duration
+from ralph.errors import closest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -75,6 +77,11 @@ class Loosened(msgspec.Struct, frozen=True):
             f"{self.origin}: {self.name}: {self.value} is looser than {mine}, so the value is {self.instead}. "
             f"To allow it: ralph trust. For one run: set it on the command line or in the environment"
         )
+
+
+def near_miss(word: str, names: Mapping[str, str]) -> str | None:
+    """The name of a guard that a word is a misspelling of. `names` has all names, each with its setting."""
+    return closest(word, [name for name, setting in names.items() if setting in GUARDS], cutoff=0.8)
 
 
 def users_part(name: str, project: Any) -> Any | None:

@@ -14,8 +14,8 @@ import msgspec
 from ralph.config import agentlist, guards, yamlfile
 from ralph.config.convert import convert, short, split
 from ralph.config.filelayer import FileLayer, read_layer
-from ralph.config.settings import BY_NAME, HOSTED, OPTIONS, Option, Settings, default
-from ralph.errors import UsageError
+from ralph.config.settings import BY_NAME, HOSTED, OPTIONS, VARIABLES, Option, Settings, default
+from ralph.errors import UsageError, did_you_mean, nearest
 from ralph.system.files import refuse_outside
 from ralph.system.folders import user_config_dir
 
@@ -326,7 +326,21 @@ def _from_environment(environ: Mapping[str, str], findings: _Findings) -> _Layer
         variable = next((v for v in option.all_env if environ.get(v, "") != ""), None)
         if variable is not None:
             _put(layer, option, environ[variable], variable, findings)
+    _unknown_variables(environ, findings)
     return layer
+
+
+def _unknown_variables(environ: Mapping[str, str], findings: _Findings) -> None:
+    """A warning for each variable that looks like a setting but is none; an error if it misspells a guard."""
+    known = {name: option.name for option in OPTIONS if option.name != "adapters" for name in option.all_env}
+    for name in sorted(environ):
+        if not name.startswith("RALPH_") or name in known or name in VARIABLES or not environ[name]:
+            continue
+        guard = guards.near_miss(name, {name: setting for name, setting in known.items() if name.startswith("RALPH_")})
+        if guard is not None:
+            findings.problems.append(f"unknown variable {name}{did_you_mean(guard)}: correct or remove it")
+        else:
+            findings.warnings.append(f"unknown variable {name}{nearest(name, known)}; it is ignored")
 
 
 def _put(layer: _Layer, option: Option, value: Any, where: str, findings: _Findings) -> None:

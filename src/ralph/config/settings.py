@@ -565,6 +565,15 @@ PROMPT_PARTS = frozenset({"core", "hats", "memories", "tasks", "skills"})
 #: The same, below `adapters.NAME`.
 ADAPTER_NOT_ACTED_ON = frozenset({"max_retries", "args", "env", "tool_permissions", "tool_timeout"})
 
+#: Variables that are no settings: for ralph itself, for its agents, or of another convention.
+VARIABLES = frozenset(
+    {
+        "RALPH_TRUST", "RALPH_CONFIG", "RALPH_DEBUG", "RALPH_AS_CLAUDE", "RALPH_DEMO_FAST", "RALPH_WATCHED",
+        "RALPH_RUN_ID", "RALPH_RUN_DIR", "RALPH_ITERATION", "RALPH_CURRENT_PROMPT",
+        "RALPH_DIR", "RALPH_HOME", "RALPH_VERBOSE",
+    }
+)  # fmt: skip
+
 #: Settings that choose an agent of another convention.
 HOSTED: tuple[str, ...] = ("agent_script", "claude_command", "driver")
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 NAMES = ("ralph.yml", "ralph.yaml")
 _MAX_VALUES = 100_000
+#: In bytes. The parser takes seconds for that much, and nobody writes so many settings.
+_MAX_SIZE = 256 << 10
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -87,7 +89,7 @@ def load(path: Path, shown: str, *, named: bool = False) -> YamlFile:
 
 def _text(path: Path, shown: str, *, named: bool) -> str:
     try:
-        data = files.read_any(path, files.MAX_CONFIG) if named else files.read(path)
+        data = files.read_any(path, _MAX_SIZE) if named else files.read(path, _MAX_SIZE)
     except FileNotFoundError:
         raise UsageError(f"{shown}: there is no such file") from None
     except IsADirectoryError:

@@ -11,6 +11,7 @@ import msgspec
 from ralph.masking import formats
 from ralph.masking.credentials import SHORTEST
 from ralph.masking.views import View, view_of_bytes, view_of_text
+from ralph.system import patterns
 from ralph.transcripts.events import replace_surrogates
 
 if TYPE_CHECKING:
@@ -73,10 +74,20 @@ class _Pattern(Generic[AnyStr]):
         return [Span(m.start(), m.end(), self._label, self._open_ended) for m in found if m.end() > m.start()]
 
 
+class _OwnPattern(Generic[AnyStr]):
+    """A pattern from the settings. It may come from a repository, so it is matched in linear time."""
+
+    def __init__(self, source: AnyStr) -> None:
+        self._source: AnyStr = source
+
+    def spans(self, data: AnyStr) -> list[Span]:
+        return [Span(start, end, "pattern") for start, end in patterns.spans(self._source, data) if end > start]
+
+
 class Finder(Generic[AnyStr]):
     """Finds secrets in text or in bytes; `to` converts a string to the type that is searched."""
 
-    def __init__(self, secrets: Mapping[str, str], patterns: Iterable[str], to: Callable[[str], AnyStr]) -> None:
+    def __init__(self, secrets: Mapping[str, str], own: Iterable[str], to: Callable[[str], AnyStr]) -> None:
         self._labels: dict[AnyStr, str] = {to(form): name for value, name in secrets.items() for form in forms(value)}
         self._forms: list[AnyStr] = sorted(self._labels, key=len, reverse=True)
         joined = to("|").join(map(re.escape, self._forms))
@@ -86,10 +97,10 @@ class Finder(Generic[AnyStr]):
             (formats.BEARER, ("Bearer ",), "key", True),
             (formats.PEM, ("-----BEGIN ",), "key", False),
         ]
-        self._patterns: list[_Pattern[AnyStr]] = [
+        self._patterns: list[_Pattern[AnyStr] | _OwnPattern[AnyStr]] = [
             _Pattern(to(whole), tuple(map(to, needs)), label, open_ended) for whole, needs, label, open_ended in known
         ]
-        self._patterns += [_Pattern(to(own), (), "pattern", open_ended=False) for own in patterns]
+        self._patterns += [_OwnPattern(to(pattern)) for pattern in own]
         self._to: Callable[[str], AnyStr] = to
         self._view: Callable[[AnyStr], View[AnyStr] | None] = view_of_text if to is str else view_of_bytes  # type: ignore[assignment]
         self._beginning: AnyStr = to("-----BEGIN ")

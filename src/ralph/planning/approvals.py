@@ -21,7 +21,8 @@ from ralph.launching.prompt import path_of
 from ralph.system.digest import digest
 from ralph.system.files import leads_out, repository
 from ralph.system.folders import user_config_dir
-from ralph.trust.items import Item, of_files, of_journal, of_others_files, of_path, of_setting
+from ralph.trust.commands import TooMuchError, files_of
+from ralph.trust.items import Item, of_command, of_files, of_journal, of_others_files, of_path, of_setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from ralph.config.layers import Resolved
 
 _LINE = re.compile(r"(.+):\d+$", re.DOTALL)  # a folder's name may contain a newline
-_SHELLS = r"(ba|da|z|k)?sh|python[\d.]*|node|bun|deno|ruby|perl|php|env"
 _TYPED = re.compile(r"-.*|[A-Z][A-Z0-9_]*")
 
 
@@ -139,7 +139,7 @@ def _project_agents(resolved: Resolved, workdir: Path) -> list[Item]:
 def _command(
     resolved: Resolved, workdir: Path, names: tuple[str, ...], text: str, *, at_start: bool = False
 ) -> list[Item]:
-    """The command in these settings, and the file in the repository that it runs."""
+    """The command in these settings, and the files in the repository that it names or runs."""
     name = next((name for name in names if _from_repository(resolved, name)), None)
     if name is None:
         return []
@@ -147,30 +147,11 @@ def _command(
     origin = resolved.origins[name]
     source = next((file for file in resolved.files if file.parent == root), None)
     found = [Item(names[0], text, digest(text.encode("utf-8", "replace")), root, origin, source, at_start)]
-    program = _program(text, (root, workdir))
-    if program is not None:
-        found += of_files([program], root, f"{names[0]} in {origin}", at_start=at_start)
-    return found
-
-
-def _program(text: str, folders: tuple[Path, ...]) -> Path | None:
-    """The file that a command starts, or passes to an interpreter, if it is in the repository."""
     try:
-        words = shlex.split(text.partition("\n")[0], comments=True)
-    except ValueError:
-        words = text.split()
-    words = [word for word in words if not re.match(r"[A-Za-z_]\w*=", word)]
-    while words and re.fullmatch(_SHELLS, Path(words[0]).name):
-        words = words[1:]
-        while words and words[0].startswith("-"):
-            words = words[1:]
-    if not words or not words[0]:
-        return None
-    for folder in folders:
-        path = Path(os.path.normpath(folder / words[0]))
-        if path.is_file() and any(path.is_relative_to(f) for f in folders):
-            return path
-    return None
+        paths = files_of(text, (root, workdir), repository(workdir))
+    except TooMuchError as error:
+        raise UsageError(f"{origin}: this {names[0]} cannot be checked: {error}. Put it in a script") from None
+    return found + of_command(names[0], paths, root, origin, at_start=at_start)
 
 
 # -- paths that lead out of the repository

@@ -68,7 +68,8 @@ def _all(file: BinaryIO, path: Path, limit: int) -> bytes:
 
 
 def _too_large(path: Path, limit: int) -> OSError:
-    return OSError(errno.EFBIG, f"it is larger than {limit >> 20} MiB", str(path))
+    size = f"{limit >> 20} MiB" if limit >= 1 << 20 else f"{limit >> 10} KiB"
+    return OSError(errno.EFBIG, f"it is larger than {size}", str(path))
 
 
 def read_text(path: Path, errors: str = "replace", limit: int = MAX_CONFIG) -> str:

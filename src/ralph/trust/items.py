@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-#: A program may be large; nobody reads it before approving it.
-_MAX_CODE = 256 << 20
+#: A larger file is known by its size and times: reading it would take too long.
+_MAX_CODE = 16 << 20
+#: How many files of one command are known by their content.
+_MAX_FILES = 64
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -90,13 +92,37 @@ def of_journal(root: Path, folders: Iterable[Path], repository: Path) -> list[It
     return []
 
 
+def of_command(name: str, paths: list[Path], root: Path, origin: str, *, at_start: bool) -> list[Item]:
+    """Items for the files that a command runs. Beyond a number of them, the rest is one item."""
+    where = f"{name} in {origin}"
+    found = of_files(paths[:_MAX_FILES], root, where, at_start=at_start)
+    rest = paths[_MAX_FILES:]
+    if rest:
+        known = "\n".join(f"{path} {_times(path)}" for path in rest)
+        text = f"{len(rest)} more files, from {_shown(rest[0], root)} to {_shown(rest[-1], root)}"
+        hashed = digest(known.encode("utf-8", "surrogateescape"))
+        found.append(Item(f"files of {name}", text, hashed, root, where, at_start=at_start))
+    return found
+
+
 def file_digest(path: Path) -> str:
     try:
         return file_hash(path, _MAX_CODE)
     except OSError as error:
-        if error.errno in (errno.EFBIG, errno.EINVAL):
+        if error.errno == errno.EFBIG:
+            return digest(_times(path).encode())
+        if error.errno == errno.EINVAL:
             raise UsageError(f"{path} cannot be run: {error.strerror}") from None
         return digest(f"unreadable: {error.strerror}".encode())
+
+
+def _times(path: Path) -> str:
+    """What changes whenever somebody writes to a file: nobody can set its ctime."""
+    try:
+        info = path.stat()
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
+    return f"{info.st_size} {info.st_ino} {info.st_mtime_ns} {info.st_ctime_ns}"
 
 
 def _shown(path: Path, root: Path) -> str:

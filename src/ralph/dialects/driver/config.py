@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ralph.config import guards
 from ralph.config.convert import short
 from ralph.config.filelayer import FileLayer
 from ralph.config.settings import Signals
 from ralph.dialects.driver import fix_plan, keys, ralphrc
-from ralph.errors import UsageError, nearest
+from ralph.errors import UsageError, did_you_mean, nearest
 from ralph.system import files
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ PROMPT = ".ralph/PROMPT.md"
 BY_DEFAULT = "the driver convention's default"
 DEFAULT_DRIVER = "claude-code"
 _GATES = ("TEST_COMMAND", "QUALITY_GATES")
+#: In bytes; many times what people write.
+_MAX_SIZE = 64 << 10
 
 
 class ConfiguredValue(msgspec.Struct, frozen=True):
@@ -66,7 +69,7 @@ def read(workdir: Path, environ: Mapping[str, str]) -> tuple[str, ralphrc.RcFile
         return PLACES[-1], ralphrc.RcFile()
     files.refuse_outside(workdir / shown, shown, workdir, "Put the file itself there.")
     try:
-        text = files.read_text(workdir / shown, "surrogateescape")
+        text = files.read_text(workdir / shown, "surrogateescape", _MAX_SIZE)
     except OSError as error:
         raise UsageError(f"{shown} cannot be read: {error.strerror}") from None
     return shown, ralphrc.read(text, environ)
@@ -149,7 +152,11 @@ def _remark_on_other_keys(result: FileLayer, file: ralphrc.RcFile) -> None:
     if sandbox is not None and sandbox.value.strip():
         result.remark(sandbox.line, f"{keys.SANDBOX}PROVIDER: there is no sandbox; the agent runs on this machine")
     for key, assignment in file.values.items():
-        if key not in keys.KNOWN and key not in unsupported:
+        if key in keys.KNOWN or key in unsupported:
+            continue
+        if guard := guards.near_miss(key, keys.SETTINGS):
+            result.problem(assignment.line, f"unknown key '{key}'{did_you_mean(guard)}: correct or remove it")
+        else:
             result.remark(assignment.line, f"unknown key '{key}'{nearest(key, keys.KNOWN)}; only a driver can use it")
     if unsupported:
         result.remarks.append((0, f"{result.shown}: not supported yet, ignored: {', '.join(unsupported)}"))

@@ -16,7 +16,7 @@ _ASSIGNMENT = re.compile(r"(?:export[ \t]+|readonly[ \t]+|declare[ \t]+(?:-\w+[ 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 #: The start and end of code that may not run, or not only once: assignments inside it are skipped.
 _OPENS = re.compile(r"(?:if|for|while|until|case|select)\b|.*\{[ \t]*$")
-_CLOSES = re.compile(r"(?:.*[;\s])?(?:fi|done|esac|\})[ \t]*;?[ \t]*$")
+_CLOSES = re.compile(r"(?:.*[;\s])?(?:fi|done|esac|\})[ \t]*;?$")
 _ESCAPED_IN_QUOTES = '$`"\\'
 
 
@@ -107,6 +107,7 @@ class _Reader:
 
     def _skip_code(self, rest: str, line: int) -> None:
         inside = self._depth > 0
+        rest = rest.rstrip(" \t")
         if _OPENS.match(rest) and not _CLOSES.match(rest):
             self._depth += 1
         elif self._depth and _CLOSES.match(rest):

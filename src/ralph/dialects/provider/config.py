@@ -6,13 +6,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ralph.config import guards
 from ralph.config.convert import convert, short, split
 from ralph.config.filelayer import FileLayer
 from ralph.config.settings import BY_NAME
 from ralph.dialects.detect import user_file
 from ralph.dialects.provider import planfile
 from ralph.dialects.provider.ini import Entry, read_ini
-from ralph.errors import nearest
+from ralph.errors import did_you_mean, nearest
 from ralph.system.files import refuse_outside
 
 if TYPE_CHECKING:
@@ -189,6 +190,9 @@ def _remark_on_other_keys(result: FileLayer, entries: dict[str, Entry]) -> None:
             continue
         if key in NOT_SUPPORTED or key in _CODEX_KEYS or key.startswith(("color_", "notify_")):
             unsupported.append(key)
+        elif guard := guards.near_miss(key, {key: setting for key, (setting, _) in _KEYS.items()}):
+            text = f"{entry.origin}: unknown key '{key}'{did_you_mean(guard)}: correct or remove it"
+            result.problems.append((entry.line, text))
         else:
             hint = nearest(key, [*_KEYS, *NOT_SUPPORTED, *_CODEX_KEYS, "plans_dir", "executor"])
             result.remarks.append((entry.line, f"{entry.origin}: unknown key '{key}'{hint}; it is ignored"))
