@@ -59,6 +59,7 @@ class Announcer:
                 cost=usage.cost_usd,
                 tools=seen.tools.started,
                 open_tool=next(reversed(seen.open_tools.values()), None),
+                at_least=usage.at_least,
             )
         )
 

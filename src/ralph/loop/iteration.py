@@ -135,9 +135,9 @@ class Iterations:
             self._announcer.emit,
             plain=adapter.name == "plain",
             stored=not self._journal.redacts,
-            budget=Budget(self._limits, state.usage, self._announcer.started),
+            budget=Budget(self._limits, state.used, self._announcer.started),
             interruption=self._control.interruption,
-            on_tick=lambda recorder: self._announcer.tick(recorder, state.usage),
+            on_tick=lambda recorder: self._announcer.tick(recorder, state.used),
         )
         command = Command(
             line.argv,

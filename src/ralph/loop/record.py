@@ -111,6 +111,7 @@ class Recorder:
         used = add_usage(budget.used, self.observation.spent)
         reason = budget_reached(budget.limits, used, now - budget.run_started)
         if reason is None:
+            self._over_since = 0.0  # the agent's own total may be lower than what its messages reported
             return None
         if budget.run_ends is not None and now >= budget.run_ends:
             return reason  # the clock reached this limit, not the agent's last line
