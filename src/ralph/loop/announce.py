@@ -48,7 +48,7 @@ class Announcer:
         if late[0]:
             self._screen.show(*late)
         seen = recorder.observation
-        usage = add_usage(before, seen.spent)
+        usage = add_usage(before, seen.used(cut_short=True))
         self._screen.status(
             Status(
                 iteration=self._iteration,

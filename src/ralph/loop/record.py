@@ -108,7 +108,7 @@ class Recorder:
         if not budget.limited:
             return None
         now = time.monotonic()
-        used = add_usage(budget.used, self.observation.spent)
+        used = add_usage(budget.used, self.observation.used(cut_short=True))
         reason = budget_reached(budget.limits, used, now - budget.run_started)
         if reason is None:
             self._over_since = 0.0  # the agent's own total may be lower than what its messages reported

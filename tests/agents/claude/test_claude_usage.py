@@ -77,7 +77,19 @@ def test_the_end_of_a_stream_counts_for_its_own_message() -> None:
     feed({"type": "assistant", "message": {"id": "a", "model": "large", "content": [], "usage": counts(100, 0, 1)}})
     assert interim_total(seen) == 220
     feed({"type": "result", "subtype": "success", "result": "", "usage": counts(95, 0, 50)})
-    assert (known_total(seen.usage), seen.usage.at_least) == (145, False)
+    assert (seen.usage.prompt_tokens, seen.usage.completion_tokens, seen.usage.at_least) == (130, 90, True)
+
+
+@pytest.mark.parametrize(("reported", "prompt", "at_least"), [(100, 130, True), (130, 130, False), (140, 140, False)])
+def test_subagents_count_whether_or_not_the_result_covers_them(reported: int, prompt: int, at_least: bool) -> None:
+    usage = RunUsage()
+    usage.message({"id": "a", "usage": counts(100, 0, 10)}, "large")
+    usage.subagent({"id": "b", "usage": counts(30, 0, 1)}, "small")
+    usage.subagent({"id": "b", "usage": counts(30, 0, 1)}, "small")
+    found = total(usage, {"usage": counts(reported, 0, 20)})
+    assert (found.prompt_tokens, found.completion_tokens, found.at_least) == (prompt, 20, at_least)
+    again = total(usage, {"usage": counts(reported + 5, 0, 20)})  # no message came, so it goes on counting
+    assert (again.prompt_tokens, again.at_least) == (5, False)
 
 
 def interim_total(seen: Observation) -> int | None:

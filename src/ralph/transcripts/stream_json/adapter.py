@@ -139,9 +139,11 @@ class ClaudeLikeAdapter(JsonAdapter):
         if speaker is not Speaker.CLI:
             self.last_error = None
             model = get_str(message, "model")
-            used = self.usage.message(message, model)
             if speaker is Speaker.AGENT:
                 self.model = model or self.model
+                used = self.usage.message(message, model)
+            else:
+                used = self.usage.subagent(message, model)
         content = message.get("content")
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
         events = [event for block in blocks for event in self._block(block, value, speaker)]

@@ -60,6 +60,20 @@ def main_model(models: dict[str, Any]) -> str | None:
     return max(names, key=lambda n: get_float(models[n], "costUSD") or 0.0, default=None)
 
 
+def _model_usage(used: dict[str, Any]) -> Usage:
+    """What one model used, in Claude Code's sums by model."""
+    fresh, read, written = (
+        get_count(used, key) or 0 for key in ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+    )
+    return Usage(
+        prompt_tokens=fresh + read + written,
+        completion_tokens=get_count(used, "outputTokens"),
+        cached_tokens=read,
+        cache_write_tokens=written,
+        reasoning_tokens=get_count(used, "thinkingTokens"),
+    )
+
+
 class RunUsage:
     """Adds up the usage of a run and counts nothing twice.
 
@@ -74,9 +88,16 @@ class RunUsage:
         #: the highest counts of each of them, which were reported as interim ones
         self._interim: dict[str, Usage] = {}
         self._older: Usage | None = None
+        #: whether there were messages of subagents since the last result
+        self._delegated = False
         self._current = ""
         self._last_result: Usage | None = None
         self._last_cost: float | None = None
+
+    def subagent(self, message: dict[str, Any], model: str | None) -> list[TranscriptEvent]:
+        """Count a message of a subagent, as `message` does."""
+        self._delegated = True
+        return self.message(message, model)
 
     def message(self, message: dict[str, Any], model: str | None) -> list[TranscriptEvent]:
         """Count a message. Its counts grow with each of its lines, so they replace the ones before.
@@ -143,12 +164,32 @@ class RunUsage:
             if self._last_result is not None and not self._messages:
                 added = _increase(usage, self._last_result)
             self._last_result = usage
+            added = self._complete(added or usage, value)
+        self._delegated = False
         self._messages, self._interim, self._older = {}, {}, None
         cost = None if doubled else self._new_cost(value)  # a cost that was computed from doubled counts is wrong, too
         if added is None and cost is None:
             return None
         model = model or main_model(get_dict(value, "modelUsage"))
         return msgspec.structs.replace(added or Usage(), model=model, cost_usd=cost)
+
+    def _complete(self, result: Usage, value: dict[str, Any]) -> Usage:
+        """The usage of a result that covers less than the messages before it.
+
+        Claude Code's `usage` leaves out subagents and, if one ended in the background, the turns that followed. The
+        messages have all prompts, but not the whole answers; newer releases report the sum by model.
+        """
+        counted = _total([self._older, *self._interim.values()])
+        if counted is None or not (self._delegated or "modelUsage" in value):
+            return result
+        if (counted.prompt_tokens or 0) <= (result.prompt_tokens or 0):
+            return result
+        models = list(get_dict(value, "model_usage_since_last_result").values())
+        everything = _total([_model_usage(used) for used in models if isinstance(used, dict)])
+        if everything is not None and (everything.prompt_tokens or 0) >= (counted.prompt_tokens or 0):
+            return everything
+        answers = max(counted.completion_tokens or 0, result.completion_tokens or 0)
+        return msgspec.structs.replace(counted, completion_tokens=answers, at_least=True)
 
     def _is_last_message(self, usage: Usage) -> bool:
         """Whether a result reports its last message instead of the run, as 1.0.100 does."""
