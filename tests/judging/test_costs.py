@@ -58,8 +58,9 @@ def test_iterations_are_counted_by_the_source_of_their_cost() -> None:
         if add is not None:
             cost.add(add)
         costs = costs.plus(cost)
-    assert costs.facts(3.0) == {"usd": 3.0, "reported": 1, "by_prices": 1, "unknown": 1}
-    assert costs.describe(3.0, 3) == "$3.0000 (reported by the agent and by price table; unknown in 1 of 3 iterations)"
+    assert costs.facts(3.0) == {"usd": 3.0, "at_least": True, "reported": 1, "by_prices": 1, "unknown": 1}
+    how = "reported by the agent and by price table; unknown in 1 of 3 iterations"
+    assert costs.describe(3.0, 3) == f"≥ $3.0000 ({how})"
 
 
 def test_a_run_says_that_its_cost_comes_from_the_table(run_rtf1: Callable[..., Ran], table: Path) -> None:
@@ -79,7 +80,7 @@ def test_a_run_says_that_its_cost_was_reported(run_rtf1: Callable[..., Ran], tab
 def test_two_models_have_two_prices(run_rtf1: Callable[..., Ran], table: Path) -> None:
     table.write_text(table.read_text() + "[two]\ninput = 2\noutput = 2\n")
     ran = run_rtf1(f"{used('one')}\n{used('two')}\n{used('three')}\n{DONE}", env={"RALPH_PRICES": str(table)})
-    assert ran.end["summary"]["Cost"] == "$3.0000 (by price table; unknown in 1 of 1 iteration)"
+    assert ran.end["summary"]["Cost"] == "≥ $3.0000 (by price table; unknown in 1 of 1 iteration)"
 
 
 def test_the_session_may_name_the_model(run_rtf1: Callable[..., Ran], table: Path) -> None:
@@ -106,7 +107,7 @@ def test_a_cost_limit_by_the_table_holds_between_iterations(run_rtf1: Callable[.
 def test_a_cost_limit_by_the_table_holds_within_an_iteration(run_rtf1: Callable[..., Ran], table: Path) -> None:
     ran = run_rtf1(f"{used('one')}\nsleep 60", "--max-cost", "0.5", env={"RALPH_PRICES": str(table)}, timeout=30)
     assert (ran.code, len(ran.iterations)) == (2, 1)
-    assert "the cost has reached $1" in ran.end["reason"]
+    assert "the cost has reached at least $1" in ran.end["reason"]
 
 
 def test_a_cost_limit_with_plain_output_warns_before_the_start(run: Callable[..., Ran]) -> None:

@@ -47,6 +47,18 @@ def test_tools_are_counted_by_how_they_ended() -> None:
     assert (seen.tool_ms, list(seen.open_tools)) == (15, ["3", "4"])
 
 
+def test_the_end_of_a_call_is_matched_by_its_id() -> None:
+    """A call counts once, however often its start and its end are reported, and each end belongs to a call."""
+    start, end = ToolStart(ToolCall("a", "sh")), ToolEnd(ToolResult("a", ToolStatus.OK, 10))
+    seen = observe(start, start, ToolStart(ToolCall("b", "sh")), end, end)
+    assert (seen.tools.started, seen.tools.ok, list(seen.open_tools), seen.tool_ms) == (2, 1, ["b"], 10)
+    seen.feed([ToolEnd(ToolResult("c", ToolStatus.FAIL, name="edit"))])  # reported only when it ended
+    assert (seen.tools.started, seen.tools.ok, seen.tools.fail, list(seen.open_tools)) == (3, 1, 1, ["b"])
+    assert dict(seen.tool_names) == {"sh": 2, "edit": 1}
+    seen.feed([start, end])  # the same id again: another call
+    assert (seen.tools.started, seen.tools.ok) == (4, 2)
+
+
 def test_usage_adds_up_and_unknown_stays_unknown() -> None:
     seen = observe(
         UsageEvent(Usage(prompt_tokens=10, completion_tokens=1, cost_usd=0.5, model="a")),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from loop.conftest import Ran, ai, meta
+from loop.conftest import Ran, ai, meta, rtf1
 from processes import eventually
 
 if TYPE_CHECKING:
@@ -201,6 +201,16 @@ def test_a_fallback_takes_over_and_the_first_agent_returns(turns: Callable[..., 
     assert json.loads((ran.root / "run.json").read_text())["agent"] == "one"
     assert "two takes over" in ran.out
     assert "one takes over again" in ran.out
+
+
+def test_the_tokens_of_a_fallback_do_not_carry_the_first_agents_model(turns: Callable[..., Ran]) -> None:
+    mine = rtf1("usage", usage={"prompt_tokens": 10, "completion_tokens": 1, "model": "one-large"})
+    others = rtf1("usage", usage={"prompt_tokens": 200, "completion_tokens": 2})
+    ran = turns("\n".join([mine, limited(ahead=3600)]), "\n".join([others, ai(MARK)]), "--agents", "one,two")
+    assert (ran.code, agents_of(ran)) == (0, ["one", "two"]), ran.err + ran.out
+    assert [i["usage"].get("model") for i in ran.iterations] == ["one-large", None]
+    assert (ran.end["usage"]["prompt_tokens"], ran.end["usage"].get("model")) == (210, None)
+    assert "one-large" not in ran.end["summary"]["Tokens"]
 
 
 def test_if_all_agents_are_limited_the_run_waits_for_the_first_to_be_free(turns: Callable[..., Ran]) -> None:

@@ -130,6 +130,8 @@ COUNTED_ALWAYS: dict[str, Any] = {
     "sessions": {"codex": Session("c", 1.0), "claude": Session("s", NOW - 10)},
     "wait": None,
 }
+#: It was stopped before the agent reported its end.
+CUT_SHORT: dict[str, Any] = {"usage": Usage(total_tokens=1100, cost_usd=1.5, at_least=True), "usage_partial": 1}
 WORKED = Rotation.of(("claude", "codex"))
 NOTHING, CHANGED = Changes([], 0, changed=False), Changes(["a.py"], 1, changed=True)
 
@@ -192,20 +194,26 @@ TRESPASS = Review(trespass="changed a", trespassed=("a",), notes=("undo a",))
         pytest.param(
             finished(Outcome.INTERRUPTED, kind=EndKind.STOPPED, reason="interrupted"),
             Review(),
-            {"uncounted": 2, "rotation": WORKED},
+            {"uncounted": 2, "rotation": WORKED, **CUT_SHORT},
             id="stopped by the user",
         ),
         pytest.param(
             finished(Outcome.INTERRUPTED, kind=EndKind.STOPPED, reason=PAUSED),
             Review(),
-            {"uncounted": 2, "rotation": WORKED},
+            {"uncounted": 2, "rotation": WORKED, **CUT_SHORT},
             id="paused",
         ),
         pytest.param(
             finished(Outcome.INTERRUPTED, kind=EndKind.STOPPED, reason="reached the run time limit of 1 m"),
             Review(),
-            {"failures": 3, "claims": 0, "denials": 0, "rotation": WORKED, "notes": ()},
+            {"failures": 3, "claims": 0, "denials": 0, "rotation": WORKED, "notes": (), **CUT_SHORT},
             id="stopped by a limit of the run",
+        ),
+        pytest.param(
+            finished(Outcome.OK, kind=EndKind.LINGERED, events=[meta.result(ok=True)]),
+            Review(),
+            {"failures": 0, "claims": 0, "denials": 0, "rotation": WORKED, "notes": ()},
+            id="ended after it reported its end",
         ),
         pytest.param(
             finished(Outcome.OK, Signal.COMPLETE),
@@ -286,5 +294,27 @@ def test_an_unfinished_iteration_is_spent_but_does_not_count() -> None:
     seen = finished(Outcome.OK).seen
     found = before.after_unfinished(7, "claude", NOW - 10, seen, elapsed=60.0)
     session = Session("s", 1.0, Usage(total_tokens=100, cost_usd=0.5))
-    expected = {**COUNTED_ALWAYS, "uncounted": 2, "sessions": {"claude": session}}
+    expected = {**COUNTED_ALWAYS, **CUT_SHORT, "uncounted": 2, "sessions": {"claude": session}}
     assert found == msgspec.structs.replace(before, **expected)
+
+
+def test_the_usage_of_a_run_is_a_lower_bound_if_it_is_unknown_in_some_iterations() -> None:
+    assert BEFORE.used == msgspec.structs.replace(BEFORE.usage, at_least=True)
+    assert RunState(usage=BEFORE.usage).used == BEFORE.usage
+    assert RunState(usage_missing=1).used == Usage()
+
+
+@pytest.mark.parametrize(
+    ("models", "expected"),
+    [(("a", "a"), "a"), (("a", "b"), None), (("a", None), None), ((None, "b"), None), (("a", "b", "b"), None)],
+)
+def test_the_usage_of_a_run_names_a_model_only_if_all_tokens_are_of_that_one(
+    models: tuple[str | None, ...], expected: str | None
+) -> None:
+    state = RunState(rotation=WORKED)
+    for model in models:
+        one = msgspec.structs.replace(finished(Outcome.OK), seen=Observation(Markers()))
+        one.seen.feed([UsageEvent(Usage(total_tokens=100, model=model))])
+        state = after(state, one)
+    unknown = msgspec.structs.replace(finished(Outcome.OK), seen=Observation(Markers()))
+    assert after(state, unknown).usage.model == expected

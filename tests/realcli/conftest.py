@@ -19,6 +19,8 @@ from ralph.testing.model import FakeModel, Request
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ralph.testing.model.script import Scenario
+
 #: Longer than any CLI takes with our settings; after this time a hang fails the test.
 BOUND = 150
 
@@ -71,7 +73,7 @@ class Bench:
         home = Path(os.environ["HOME"])
         return os.environ | {"PATH": self.real.path} | self.real.prepare(home, model.url)
 
-    def run(self, scenario: str, *flags: str, prompt: str | None = None) -> Loop:
+    def run(self, scenario: str | Scenario, *flags: str, prompt: str | None = None) -> Loop:
         """Runs a whole loop and checks that it leaves no process behind."""
         if prompt is not None:
             (self.workdir / "PROMPT.md").write_text(prompt)
@@ -89,7 +91,7 @@ class Bench:
             return Loop(self.workdir, done.returncode, done.stdout + done.stderr, model.requests)
 
     @contextmanager
-    def model(self, scenario: str) -> Iterator[FakeModel]:
+    def model(self, scenario: str | Scenario) -> Iterator[FakeModel]:
         with FakeModel(scenario, directory=self.workdir) as model:
             yield model
 

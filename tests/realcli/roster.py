@@ -26,7 +26,8 @@ class RealAgent:
     prepare: Callable[[Path, str], dict[str, str]]
     agent: str
     model: str | None = None
-    #: which of usage, session and resume it lacks; "same session": a continued session gets a new ID
+    #: which of usage, session and resume it lacks; "live usage": it reports usage only when it ends;
+    #: "same session": a continued session gets a new ID
     lacks: frozenset[str] = frozenset()
     #: whether it accepts a prompt of 300 KB, which does not fit in an argument
     long_prompt: bool = True
@@ -190,14 +191,16 @@ ROSTER = (
     RealAgent("claude", _claude, "claude"),
     RealAgent("codex", _codex, "codex"),
     RealAgent("codex-0.50", _codex, "codex"),
-    RealAgent("gemini", _gemini, "gemini", model="gemini-2.5-pro", tells_failed_command=False),
+    RealAgent(
+        "gemini", _gemini, "gemini", model="gemini-2.5-pro", lacks=frozenset({"live usage"}), tells_failed_command=False
+    ),
     RealAgent("opencode", _opencode, "opencode", model="scripted/scripted-model"),
     RealAgent("copilot", _copilot, "copilot", lacks=frozenset({"usage"})),
     RealAgent("qwen", _qwen, "qwen"),
     RealAgent("pi", _pi, "pi", model="scripted/scripted-model"),
     RealAgent("cline", _cline, "cline", lacks=frozenset({"session", "resume"}), long_prompt=False, alone=True),
-    RealAgent("goose", _goose, "goose", lacks=frozenset({"session"})),
-    RealAgent("droid", _droid, "droid", model="custom:scripted-model", lacks=frozenset({"same session"})),
+    RealAgent("goose", _goose, "goose", lacks=frozenset({"session", "live usage"})),
+    RealAgent("droid", _droid, "droid", model="custom:scripted-model", lacks=frozenset({"same session", "live usage"})),
     RealAgent("kimi", _kimi, "kimi", lacks=frozenset({"usage"}), long_prompt=False),
 )
 

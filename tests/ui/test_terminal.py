@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -76,6 +77,25 @@ def test_the_status_line_is_updated_and_leaves_no_trace(tmux: Tmux, repo: Path) 
     assert "code=0" in last
     assert not any("last output" in line for line in last)
     assert "AI      hello" in last
+
+
+def test_the_status_line_counts_the_tokens_of_each_message(tmux: Tmux, repo: Path) -> None:
+    def message(number: int) -> str:
+        used = {"input_tokens": 1000 * number, "output_tokens": 5}
+        content = [{"type": "text", "text": f"message {number}"}]
+        line = {
+            "type": "assistant",
+            "session_id": "s",
+            "message": {"id": f"m{number}", "content": content, "usage": used},
+        }
+        return f"echo {shlex.quote(json.dumps(line))}"
+
+    wait = "while [ ! -e go ]; do sleep 0.05; done"
+    command = f"{message(1)}; {wait}; {message(2)}; {message(2)}; exec sleep 60"
+    tmux.start(repo, ralph_line("run", "7", "--transcript", "claude", "--agent-cmd", command))
+    tmux.until(lambda lines: any("≥ 1,005 tokens" in line for line in lines))
+    (repo / "go").touch()
+    tmux.until(lambda lines: any("≥ 3,010 tokens" in line for line in lines))
 
 
 def test_hostile_output_does_not_touch_the_terminal(tmux: Tmux, repo: Path) -> None:

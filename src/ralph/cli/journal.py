@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from ralph.cli.echo import echo, echo_json
 from ralph.config.durations import format_duration
@@ -16,9 +17,12 @@ from ralph.errors import UsageError
 from ralph.journal import reader
 from ralph.journal.alive import is_alive
 from ralph.journal.condition import Condition, condition
+from ralph.judging.usage import known_total
 from ralph.planning.settle import working_directory
 from ralph.system.files import open_regular
-from ralph.transcripts.events import encode
+from ralph.system.text import AT_LEAST
+from ralph.system.text import count as count_of
+from ralph.transcripts.events import Usage, encode
 from ralph.trust.approval import from_environment
 
 if TYPE_CHECKING:
@@ -51,10 +55,30 @@ def runs_command(as_json: bool, cwd: str | None) -> None:
             took = format_duration(row["seconds"]) if row["seconds"] is not None else "-"
             count = f"{row['iterations']:>4} iteration{' ' if row['iterations'] == 1 else 's'}"
             reason = row["reason"].partition("\n")[0][:80]
-            text = f"{row['run']}  {row['end']:<12} {count}  {took:>10}  {row['agent']:<10} {reason}"
+            tokens = _tokens(row["usage"])
+            text = f"{row['run']}  {row['end']:<12} {count}  {took:>10}  {tokens:>16}  {row['agent']:<10} {reason}"
             echo(text)
     if not runs and not as_json:
         echo("no runs yet")
+
+
+def _tokens(usage: dict[str, Any] | None) -> str:
+    if usage is None:
+        return "tokens unknown"
+    return f"{AT_LEAST if usage.get('at_least') else ''}{count_of(usage['total_tokens'], 'token')}"
+
+
+def _usage(end: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The usage in the end of a run, with its total. None if it is unknown: a journal may come from anywhere."""
+    try:
+        usage = msgspec.convert((end or {}).get("usage") or {}, Usage)
+    except msgspec.ValidationError:
+        return None
+    total = known_total(usage)
+    if total is None:
+        return None
+    known: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(usage, total_tokens=total))
+    return known
 
 
 def _seconds(value: object) -> float | None:
@@ -84,6 +108,7 @@ def _summary(paths: RunPaths) -> dict[str, Any]:
         "exit_code": end.get("exit_code") if end else None,
         "iterations": iterations,
         "seconds": seconds,
+        "usage": _usage(end),
         "agent": str(facts.get("agent", "?")),
         "reason": reason,
         "path": str(paths.root),

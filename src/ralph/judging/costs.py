@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from ralph.system.text import AT_LEAST
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -93,7 +95,8 @@ class RunCosts(msgspec.Struct, frozen=True, omit_defaults=True):
             unknown=self.unknown + (cost.source is None or cost.partly),
         )
 
-    def describe(self, usd: float | None, iterations: int) -> str:
+    def describe(self, usd: float | None, iterations: int, *, at_least: bool = False) -> str:
+        """`at_least`: some of the tokens may be missing."""
         if usd is None:
             return "unknown"
         how = [
@@ -102,10 +105,13 @@ class RunCosts(msgspec.Struct, frozen=True, omit_defaults=True):
         ]
         total = "1 iteration" if iterations == 1 else f"{iterations} iterations"
         gaps = f"; unknown in {self.unknown} of {total}" if self.unknown else ""
-        return f"${usd:.4f} ({' and '.join(how)}{gaps})"
+        lower = AT_LEAST if at_least or self.unknown else ""
+        return f"{lower}${usd:.4f} ({' and '.join(how)}{gaps})"
 
-    def facts(self, usd: float | None) -> dict[str, Any]:
-        return {"usd": usd, "reported": self.reported, "by_prices": self.by_prices, "unknown": self.unknown}
+    def facts(self, usd: float | None, *, at_least: bool = False) -> dict[str, Any]:
+        lower = usd is not None and (at_least or self.unknown > 0)
+        counts = {"reported": self.reported, "by_prices": self.by_prices, "unknown": self.unknown}
+        return {"usd": usd, **({"at_least": True} if lower else {}), **counts}
 
 
 def not_enforced(model: str | None) -> str:

@@ -17,6 +17,7 @@ from ralph.transcripts.events import (
     Text,
     ToolEnd,
     ToolOutput,
+    ToolResult,
     ToolStart,
     ToolStatus,
     TranscriptEvent,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _LATEST = 1e11
 #: A longer name is not a real one.
 _NAME = 200
+_UNNAMED = "tool"
 
 
 class ToolCounts(msgspec.Struct):
@@ -71,6 +73,7 @@ class Observation:
         self.tool_names: Counter[str] = Counter()
         self.tool_ms = 0
         self.open_tools: dict[str, str] = recent.Recent[str, str]()
+        self._ended_tools = recent.RecentKeys[str]()
         self.model: str | None = None
         self.session_id: str | None = None
         self.error: dict[str, Any] | None = None
@@ -102,6 +105,11 @@ class Observation:
     def spent(self) -> Usage:
         """The usage, with its cost from the price table if the agent reports none."""
         return msgspec.structs.replace(self.usage, cost_usd=self.cost.usd)
+
+    def used(self, *, cut_short: bool) -> Usage:
+        """What the iteration used: a lower bound if it was cut short before the agent reported its end."""
+        unknown = cut_short and self.usage_seen and self.result is None
+        return msgspec.structs.replace(self.spent, at_least=True) if unknown else self.spent
 
     @property
     def reported_error(self) -> bool:
@@ -168,27 +176,42 @@ class Observation:
     def _other(self, event: TranscriptEvent) -> None:
         match event:
             case ToolStart(tool=tool):
-                self.tools.started += 1
-                self.retrying = None
-                self._count(tool.name)
-                self.open_tools[tool.id[:_NAME]] = tool.name[:_NAME]
-                self._boundary()
+                self._tool_start(tool.id[:_NAME], tool.name)
             case ToolEnd(tool=tool):
-                if self.open_tools.pop(tool.id[:_NAME], None) is None and tool.name:
-                    self._count(tool.name)
-                match tool.status:
-                    case ToolStatus.OK:
-                        self.tools.ok += 1
-                    case ToolStatus.FAIL:
-                        self.tools.fail += 1
-                    case _:
-                        self.tools.unknown += 1
-                self.tool_ms += tool.duration_ms or 0
+                self._tool_end(tool)
                 self._boundary()
             case UsageEvent(usage=usage):
                 self._used.add(usage, self.model)
             case Meta(meta=fields):
                 self._meta(fields)
+
+    def _tool_start(self, call: str, name: str) -> None:
+        self.retrying = None
+        self._boundary()
+        if call in self.open_tools:
+            return  # reported twice
+        self.tools.started += 1
+        self._count(name)
+        self.open_tools[call] = name[:_NAME]
+        self._ended_tools.discard(call)
+
+    def _tool_end(self, tool: ToolResult) -> None:
+        """The end of the call with that id. One that never started counts as a call; one that has ended does not."""
+        call = tool.id[:_NAME]
+        if self.open_tools.pop(call, None) is None:
+            if call in self._ended_tools:
+                return
+            self.tools.started += 1
+            self._count(tool.name or _UNNAMED)
+        self._ended_tools.add(call)
+        match tool.status:
+            case ToolStatus.OK:
+                self.tools.ok += 1
+            case ToolStatus.FAIL:
+                self.tools.fail += 1
+            case _:
+                self.tools.unknown += 1
+        self.tool_ms += tool.duration_ms or 0
 
     def _count(self, name: str) -> None:
         self.tool_names[name[:_NAME]] += 1

@@ -48,7 +48,7 @@ class Announcer:
         if late[0]:
             self._screen.show(*late)
         seen = recorder.observation
-        usage = add_usage(before, seen.spent)
+        usage = add_usage(before, seen.used(cut_short=True))
         self._screen.status(
             Status(
                 iteration=self._iteration,
@@ -59,6 +59,7 @@ class Announcer:
                 cost=usage.cost_usd,
                 tools=seen.tools.started,
                 open_tool=next(reversed(seen.open_tools.values()), None),
+                at_least=usage.at_least,
             )
         )
 

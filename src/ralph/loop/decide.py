@@ -217,7 +217,8 @@ def _interrupted(facts: Facts, limits: Limits) -> Step:
         case "terminated":
             return Step(End.TERMINATED, "terminated by a signal")
         case reason:
-            return Step(End.LIMIT, reason)
+            # What it used may have become known only when it ended.
+            return Step(End.LIMIT, budget_reached(limits, facts.usage, facts.elapsed) or reason)
 
 
 def _not_done(facts: Facts, confirmations: int) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ralph.config.durations import format_duration
 from ralph.judging.usage import known_total
+from ralph.system.text import AT_LEAST
 
 if TYPE_CHECKING:
     from ralph.judging.observe import Observation
@@ -33,16 +34,17 @@ def describe_tools(seen: Observation) -> str:
 
 def describe_usage(usage: Usage) -> str:
     parts = []
+    lower = AT_LEAST if usage.at_least else ""
     if usage.prompt_tokens is not None:
         cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
-        parts.append(f"{usage.prompt_tokens:,} in{cached}")
+        parts.append(f"{lower}{usage.prompt_tokens:,} in{cached}")
     if usage.completion_tokens is not None:
-        parts.append(f"{usage.completion_tokens:,} out")
+        parts.append(f"{lower}{usage.completion_tokens:,} out")
     total = known_total(usage)
     if total is not None:
-        parts.append(f"{total:,} tokens")
+        parts.append(f"{lower}{total:,} tokens")
     if usage.cost_usd is not None:
-        parts.append(f"${usage.cost_usd:.4f}")
+        parts.append(f"{lower}${usage.cost_usd:.4f}")
     if usage.model:
         parts.append(usage.model)
     return " · ".join(parts)

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from ralph.judging.observe import Observation
     from ralph.loop.progress import Changes
     from ralph.transcripts.base import Capabilities
+    from ralph.transcripts.events import Usage
 
+#: A shell reports the death of a program by a signal as this plus the signal's number.
+_SIGNALS = 128
 _BY_USER = frozenset({PAUSED, *StopKind})
 
 
@@ -37,6 +40,13 @@ class Finished(msgspec.Struct, frozen=True):
     capabilities: Capabilities
     #: the agent's session, to be resumed if it has an id
     session: Session = Session()
+
+    @property
+    def used(self) -> Usage:
+        """What it used. An agent that was killed may have used more."""
+        status = self.ended.status or 0
+        died = self.ended.kind is EndKind.EXITED and (status < 0 or status > _SIGNALS)
+        return self.seen.used(cut_short=died or self.ended.kind not in (EndKind.EXITED, EndKind.NOT_STARTED))
 
     @property
     def limited(self) -> bool:

@@ -135,9 +135,9 @@ class Iterations:
             self._announcer.emit,
             plain=adapter.name == "plain",
             stored=not self._journal.redacts,
-            budget=Budget(self._limits, state.usage, self._announcer.started),
+            budget=Budget(self._limits, state.used, self._announcer.started),
             interruption=self._control.interruption,
-            on_tick=lambda recorder: self._announcer.tick(recorder, state.usage),
+            on_tick=lambda recorder: self._announcer.tick(recorder, state.used),
         )
         command = Command(
             line.argv,
@@ -238,7 +238,7 @@ class Iterations:
             note(f"these processes could not be ended: {', '.join(ended.left)}")
         if recorder.looks_like_rtf1:
             note("this output looks like RTF1; use --transcript rtf1 to read it as such")
-        if started.number == 1:
+        if started.number == 1 and ended.kind is EndKind.EXITED:  # others may not have come to their report
             self._remark_limits(launch, recorder.observation, note)
         advice = launch.launcher.help_for(verdict.outcome.value) if launch.launcher else None
         if advice:

@@ -56,11 +56,12 @@ def budget_reached(limits: Limits, usage: Usage, elapsed: float) -> str | None:
     """The limit that is reached, of those that hold at any moment, also during an iteration."""
     if limits.runtime and elapsed >= limits.runtime:
         return f"reached the run time limit of {format_duration(limits.runtime)}"
+    lower = "at least " if usage.at_least else ""
     if limits.cost and usage.cost_usd is not None and usage.cost_usd >= limits.cost:
-        return f"the cost has reached ${usage.cost_usd:.4g} (limit ${limits.cost:.4g})"
+        return f"the cost has reached {lower}${usage.cost_usd:.4g} (limit ${limits.cost:.4g})"
     tokens = known_total(usage)
     if limits.tokens and tokens is not None and tokens >= limits.tokens:
-        return f"{tokens:,} tokens were used (limit {limits.tokens:,})"
+        return f"{lower}{tokens:,} tokens were used (limit {limits.tokens:,})"
     return None
 
 

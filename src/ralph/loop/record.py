@@ -111,9 +111,10 @@ class Recorder:
         if not budget.limited:
             return None
         now = time.monotonic()
-        used = add_usage(budget.used, self.observation.spent)
+        used = add_usage(budget.used, self.observation.used(cut_short=True))
         reason = budget_reached(budget.limits, used, now - budget.run_started)
         if reason is None:
+            self._over_since = 0.0  # the agent's own total may be lower than what its messages reported
             return None
         if budget.run_ends is not None and now >= budget.run_ends:
             return reason  # the clock reached this limit, not the agent's last line

@@ -76,7 +76,7 @@ def iteration_end(finished: Finished, step: Step, state: RunState) -> Meta:
         "session_id": seen.session_id,
         "resets_at": seen.resets_at,
         "retry_after": seen.retry_after,
-        "usage": msgspec.to_builtins(seen.spent) if seen.usage_seen else None,
+        "usage": msgspec.to_builtins(finished.used) if seen.usage_seen else None,
         "cost_from": seen.cost.source.value if seen.cost.source else None,
         "tools": msgspec.to_builtins(seen.tools),
         "files": len(finished.changes.files),
@@ -91,12 +91,13 @@ def iteration_end(finished: Finished, step: Step, state: RunState) -> Meta:
     if capabilities.supports_tool_events and seen.tools.started:
         fields["actions"] = describe_tools(seen)
     if capabilities.supports_usage_events and seen.usage_seen:
-        fields["report"] = describe_usage(seen.spent)
+        fields["report"] = describe_usage(finished.used)
     return Meta({k: v for k, v in fields.items() if v is not None})
 
 
 def unfinished_end(number: int, seen: Observation, state: RunState) -> Meta:
     """The end of an iteration during which ralph died, written by the process that resumes the run."""
+    used = seen.used(cut_short=True)
     return Meta(
         {
             "kind": Kind.ITERATION_END.value,
@@ -105,7 +106,7 @@ def unfinished_end(number: int, seen: Observation, state: RunState) -> Meta:
             "why": "ralph died during this iteration",
             "completed": False,
             **({"session_id": seen.session_id} if seen.session_id else {}),
-            **({"usage": msgspec.to_builtins(seen.spent)} if seen.usage_seen else {}),
+            **({"usage": msgspec.to_builtins(used), "report": describe_usage(used)} if seen.usage_seen else {}),
             "tools": msgspec.to_builtins(seen.tools),
             "counted": False,
             **_state(state),

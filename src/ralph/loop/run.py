@@ -116,7 +116,7 @@ class Loop:
         if past.unfinished is not None:
             self._close_unfinished(past.unfinished)
         state = self._state
-        reached = used_up(self._policy.limits, state.usage, self._announcer.elapsed, state.counted)
+        reached = used_up(self._policy.limits, state.used, self._announcer.elapsed, state.counted)
         if reached is not None:
             return Step(End.LIMIT, f"{reached}: raise the limit to continue")
         left = state.wait.until - time.time() if state.wait is not None else 0.0
@@ -179,7 +179,7 @@ class Loop:
             trespass=review.trespass,
             claims_in_a_row=state.claims,
             failures_in_a_row=state.failures,
-            usage=state.usage,
+            usage=state.used,
             elapsed=self._announcer.elapsed,
             seen=review.seen,
             uncounted=state.uncounted,

@@ -21,6 +21,8 @@ class Status(msgspec.Struct, frozen=True):
     cost: float | None
     tools: int
     open_tool: str | None
+    #: whether tokens and cost are lower bounds
+    at_least: bool = False
     #: the check that ralph is running; `silent` is then how long it has been running
     checking: str | None = None
     #: why the run is waiting; `silent` is then how long it will still wait

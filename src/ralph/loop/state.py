@@ -9,7 +9,7 @@ import msgspec
 
 from ralph.judging.costs import RunCosts
 from ralph.judging.judge import Outcome
-from ralph.judging.usage import add_usage
+from ralph.judging.usage import add_usage, known_total
 from ralph.loop import breaker, waits
 from ralph.loop.breaker import Breaker
 from ralph.loop.calls import Calls
@@ -47,6 +47,8 @@ class RunState(msgspec.Struct, frozen=True, omit_defaults=True):
     usage: Usage = Usage()
     #: iterations that reported no usage
     usage_missing: int = 0
+    #: iterations whose usage is only a lower bound
+    usage_partial: int = 0
     costs: RunCosts = RunCosts()
     breaker: Breaker = Breaker()
     rotation: Rotation = Rotation((), ())
@@ -59,6 +61,12 @@ class RunState(msgspec.Struct, frozen=True, omit_defaults=True):
     trespassed: tuple[str, ...] = ()
     #: what the run waits for before the next iteration
     wait: Wait | None = None
+
+    @property
+    def used(self) -> Usage:
+        """The usage of the run: a lower bound if it is unknown in some iterations."""
+        missing = self.usage_missing > 0 and self.usage != Usage()
+        return msgspec.structs.replace(self.usage, at_least=True) if missing else self.usage
 
     @property
     def counted(self) -> int:
@@ -74,8 +82,9 @@ class RunState(msgspec.Struct, frozen=True, omit_defaults=True):
             self,
             iteration=finished.number,
             elapsed=elapsed,
-            usage=add_usage(self.usage, seen.spent),
+            usage=_sum(self.usage, finished.used),
             usage_missing=self.usage_missing + (not seen.usage_seen),
+            usage_partial=self.usage_partial + finished.used.at_least,
             costs=self.costs.plus(seen.cost),
             calls=self.calls.called(finished.started),
             rotation=_rotation(self.rotation, finished, policy, now, jitter),
@@ -102,7 +111,7 @@ class RunState(msgspec.Struct, frozen=True, omit_defaults=True):
         self, number: int, agent: str, started: float, seen: Observation, *, elapsed: float
     ) -> RunState:
         """The state after an iteration during which ralph died. It runs again, so it does not count."""
-        session = self.sessions.get(agent, Session())
+        session, used = self.sessions.get(agent, Session()), seen.used(cut_short=True)
         if seen.usage_seen:
             session = msgspec.structs.replace(session, reported=seen.reported)
         return msgspec.structs.replace(
@@ -110,8 +119,9 @@ class RunState(msgspec.Struct, frozen=True, omit_defaults=True):
             iteration=number,
             uncounted=self.uncounted + 1,
             elapsed=elapsed,
-            usage=add_usage(self.usage, seen.spent),
+            usage=_sum(self.usage, used),
             usage_missing=self.usage_missing + (not seen.usage_seen),
+            usage_partial=self.usage_partial + used.at_least,
             costs=self.costs.plus(seen.cost),
             calls=self.calls.called(started),
             sessions=_sessions(self.sessions, agent, session),
@@ -124,6 +134,15 @@ class RunState(msgspec.Struct, frozen=True, omit_defaults=True):
     def cooled_down(self) -> RunState:
         """After a wait: if the run is stuck, the next iteration is a trial."""
         return msgspec.structs.replace(self, breaker=self.breaker.cooled_down())
+
+
+def _sum(total: Usage, used: Usage) -> Usage:
+    """The usage with one more iteration. It names a model only if all tokens are of that one."""
+    if known_total(used) is None:
+        model = total.model
+    else:
+        model = used.model if known_total(total) is None or total.model == used.model else None
+    return msgspec.structs.replace(add_usage(total, used), model=model)
 
 
 def _breaker(before: Breaker, finished: Finished, policy: Policy) -> Breaker:

@@ -31,7 +31,7 @@ def run_end(
 ) -> Meta:
     """`paused` is how many seconds the run was paused. `changes` is None if the working directory is gone."""
     assert step.end is not None
-    usage = state.usage
+    usage = state.used
     return Meta(
         {
             "kind": Kind.RUN_END.value,
@@ -41,7 +41,7 @@ def run_end(
             "iterations": state.iteration,
             "seconds": round(state.elapsed, 3),
             "usage": msgspec.to_builtins(usage),
-            "cost": state.costs.facts(usage.cost_usd),
+            "cost": state.costs.facts(usage.cost_usd, at_least=usage.at_least),
             "files": changes.files[:1000] if changes else [],
             "commits": changes.commits if changes else 0,
             "summary": {
@@ -49,7 +49,7 @@ def run_end(
                 "Iterations": _iterations(state),
                 "Time": format_duration(state.elapsed) + (f" (and {format_duration(paused)} paused)" if paused else ""),
                 "Tokens": _tokens(state),
-                "Cost": state.costs.describe(usage.cost_usd, state.iteration),
+                "Cost": state.costs.describe(usage.cost_usd, state.iteration, at_least=usage.at_least),
                 "Changed": _files(changes),
                 "Journal": _relative(paths.root, _here()),
                 "Next": _next_step(step.end, f"ralph show{_from_here(workdir)} {paths.run_id}"),
@@ -72,9 +72,10 @@ def _iterations(state: RunState) -> str:
 def _tokens(state: RunState) -> str:
     if known_total(state.usage) is None:
         return "unknown"
-    missing = state.usage_missing
-    partly = f" (not reported in {missing} of {plural(state.iteration, 'iteration')})" if missing else ""
-    return describe_usage(msgspec.structs.replace(state.usage, cost_usd=None)) + partly
+    gaps = {"not reported": state.usage_missing, "incomplete": state.usage_partial}
+    total = plural(state.iteration, "iteration")
+    why = "; ".join(f"{gap} in {number} of {total}" for gap, number in gaps.items() if number)
+    return describe_usage(msgspec.structs.replace(state.used, cost_usd=None)) + (f" ({why})" if why else "")
 
 
 def _files(changes: Changes | None) -> str:

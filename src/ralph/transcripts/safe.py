@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 
     from ralph.transcripts.base import Capabilities, TranscriptAdapter
 
-_COUNTS = tuple(name for name in Usage.__struct_fields__ if name != "model")
+_COUNTS = tuple(name for name in Usage.__struct_fields__ if name not in ("model", "interim", "at_least"))
+_counts = attrgetter(*_COUNTS)
 #: No iteration uses more tokens, dollars or milliseconds than this.
 _MOST = 1e12
 _WITH_NUMBERS = frozenset({ToolEnd, UsageEvent})
@@ -29,9 +31,9 @@ def _sane(event: TranscriptEvent) -> TranscriptEvent:
     match event:
         case ToolEnd(tool) if _impossible(tool.duration_ms):
             return ToolEnd(msgspec.structs.replace(tool, duration_ms=None))
-        case UsageEvent(usage):
+        case UsageEvent(usage) if any(map(_impossible, _counts(usage))):
             wrong = [name for name in _COUNTS if _impossible(getattr(usage, name))]
-            return UsageEvent(msgspec.structs.replace(usage, **dict.fromkeys(wrong))) if wrong else event
+            return UsageEvent(msgspec.structs.replace(usage, **dict.fromkeys(wrong)))
     return event
 
 

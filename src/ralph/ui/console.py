@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ralph.config.durations import format_duration
 from ralph.system.terminal import safe
-from ralph.system.text import count
+from ralph.system.text import AT_LEAST, count
 from ralph.transcripts.events import Meta
 from ralph.transcripts.meta import Kind
 from ralph.ui.outlet import PATIENCE, Outlet
@@ -144,7 +144,8 @@ def status_text(status: Status) -> str:
     if status.waiting:
         return f"waiting {format_duration(status.silent)} · run {parts[1]} · {safe(status.waiting)}"
     parts.append(f"last output {format_duration(status.silent)} ago")
-    parts.append(count(status.tokens, "token") if status.tokens is not None else "tokens unknown")
-    parts.append(f"${status.cost:.4f}" if status.cost is not None else "cost unknown")
+    lower = AT_LEAST if status.at_least else ""
+    parts.append(lower + count(status.tokens, "token") if status.tokens is not None else "tokens unknown")
+    parts.append(f"{lower}${status.cost:.4f}" if status.cost is not None else "cost unknown")
     parts.append(count(status.tools, "tool") + (f" (now {safe(status.open_tool[:20])})" if status.open_tool else ""))
     return " · ".join(parts)

@@ -52,7 +52,7 @@ def test_each_line_reports_what_it_adds_to_its_message() -> None:
     usage = RunUsage()
     lines = [("a", counts(10, 200, 1)), ("a", counts(10, 200, 1)), ("sub", counts(5, 0, 2)), ("a", counts(10, 200, 9))]
     lines += [("a", counts(10, 200, 1)), ("a", counts(10, 200, 12))]
-    events = [event for name, used in lines for event in usage.message({"id": name, "usage": used, "model": name})]
+    events = [event for name, used in lines for event in usage.message({"id": name, "usage": used}, name)]
     found = [event.usage for event in events if isinstance(event, UsageEvent)]
     assert [interim(each) for each in found] == [(210, 1), (5, 2), (0, 8), (0, 3)]
     assert [each.model for each in found] == ["a", "sub", "a", "a"]
@@ -77,7 +77,19 @@ def test_the_end_of_a_stream_counts_for_its_own_message() -> None:
     feed({"type": "assistant", "message": {"id": "a", "model": "large", "content": [], "usage": counts(100, 0, 1)}})
     assert interim_total(seen) == 220
     feed({"type": "result", "subtype": "success", "result": "", "usage": counts(95, 0, 50)})
-    assert (known_total(seen.usage), seen.usage.at_least) == (145, False)
+    assert (seen.usage.prompt_tokens, seen.usage.completion_tokens, seen.usage.at_least) == (130, 90, True)
+
+
+@pytest.mark.parametrize(("reported", "prompt", "at_least"), [(100, 130, True), (130, 130, False), (140, 140, False)])
+def test_subagents_count_whether_or_not_the_result_covers_them(reported: int, prompt: int, at_least: bool) -> None:
+    usage = RunUsage()
+    usage.message({"id": "a", "usage": counts(100, 0, 10)}, "large")
+    usage.subagent({"id": "b", "usage": counts(30, 0, 1)}, "small")
+    usage.subagent({"id": "b", "usage": counts(30, 0, 1)}, "small")
+    found = total(usage, {"usage": counts(reported, 0, 20)})
+    assert (found.prompt_tokens, found.completion_tokens, found.at_least) == (prompt, 20, at_least)
+    again = total(usage, {"usage": counts(reported + 5, 0, 20)})  # no message came, so it goes on counting
+    assert (again.prompt_tokens, again.at_least) == (5, False)
 
 
 def interim_total(seen: Observation) -> int | None:
@@ -87,16 +99,16 @@ def interim_total(seen: Observation) -> int | None:
 
 def test_a_later_line_of_a_message_replaces_its_counts() -> None:
     usage = RunUsage()
-    usage.message({"id": "a", "usage": counts(10, 0, 1)})
-    usage.message({"id": "b", "usage": counts(20, 0, 2)})
-    usage.message({"id": "a", "usage": counts(10, 0, 5)})
+    usage.message({"id": "a", "usage": counts(10, 0, 1)}, None)
+    usage.message({"id": "b", "usage": counts(20, 0, 2)}, None)
+    usage.message({"id": "a", "usage": counts(10, 0, 5)}, None)
     found = total(usage)
     assert (found.prompt_tokens, found.completion_tokens) == (30, 7)
 
 
 def test_the_end_of_a_streamed_message_keeps_the_counts_it_does_not_repeat() -> None:
     usage = RunUsage()
-    usage.message({"id": "a", "usage": counts(10, 200, 1)})
+    usage.message({"id": "a", "usage": counts(10, 200, 1)}, None)
     usage.delta({"output_tokens": 7, "output_tokens_details": {"thinking_tokens": 3}}, "a", None)
     found = total(usage)
     assert (found.prompt_tokens, found.cached_tokens) == (210, 200)
@@ -106,8 +118,8 @@ def test_the_end_of_a_streamed_message_keeps_the_counts_it_does_not_repeat() -> 
 @given(st.sampled_from(NAMES), WRONG)
 def test_a_count_of_an_unexpected_type_costs_only_that_count(name: str, wrong: Any) -> None:
     usage = RunUsage()
-    usage.message({"id": "a", "usage": {**counts(10, 200, 5), name: wrong}})
-    usage.message({"id": "b", "usage": counts(1, 2, 3)})
+    usage.message({"id": "a", "usage": {**counts(10, 200, 5), name: wrong}}, None)
+    usage.message({"id": "b", "usage": counts(1, 2, 3)}, None)
     expected = {**dict.fromkeys(NAMES, 0), **counts(10, 200, 5), name: 0}
     found = total(usage)
     assert found.completion_tokens == expected["output_tokens"] + 3
@@ -118,8 +130,8 @@ def test_a_count_of_an_unexpected_type_costs_only_that_count(name: str, wrong: A
 
 def test_a_count_that_no_message_has_stays_unknown() -> None:
     usage = RunUsage()
-    usage.message({"id": "a", "usage": {"output_tokens": 5}})
-    usage.message({"id": "b", "usage": {"output_tokens": 5}})
+    usage.message({"id": "a", "usage": {"output_tokens": 5}}, None)
+    usage.message({"id": "b", "usage": {"output_tokens": 5}}, None)
     found = total(usage)
     assert (found.prompt_tokens, found.completion_tokens, found.cached_tokens) == (None, 10, None)
 
@@ -128,9 +140,9 @@ def test_a_long_run_keeps_few_messages_and_loses_no_tokens(monkeypatch: pytest.M
     monkeypatch.setattr(stream_usage, "_MOST_MESSAGES", 20)
     usage = RunUsage()
     for number in range(2500):
-        usage.message({"id": f"m{number}", "usage": {"input_tokens": 1, "output_tokens": 1}})
+        usage.message({"id": f"m{number}", "usage": {"input_tokens": 1, "output_tokens": 1}}, None)
         # two agents at once: a line of an earlier message comes again
-        usage.message({"id": f"m{max(0, number - 3)}", "usage": {"input_tokens": 1, "output_tokens": 2}})
+        usage.message({"id": f"m{max(0, number - 3)}", "usage": {"input_tokens": 1, "output_tokens": 2}}, None)
     assert len(usage._messages) <= 20
     found = total(usage)
     assert (found.prompt_tokens, found.completion_tokens) == (2500, 2 * 2497 + 3)
@@ -142,8 +154,8 @@ def test_a_long_run_keeps_few_messages_and_loses_no_tokens(monkeypatch: pytest.M
 def old_run(**reported: int) -> Usage:
     """Two messages of 100 and 300 prompt tokens, 200 of which were cached, and the result an old release reports."""
     usage = RunUsage(check_result=True)
-    usage.message({"id": "a", "usage": counts(100, 0, 10)})
-    usage.message({"id": "b", "usage": counts(100, 200, 20)})
+    usage.message({"id": "a", "usage": counts(100, 0, 10)}, None)
+    usage.message({"id": "b", "usage": counts(100, 200, 20)}, None)
     return total(usage, {"usage": counts(**reported), "total_cost_usd": 1.0})
 
 

@@ -116,6 +116,10 @@ class TestTurns:
 
 
 class TestItems:
+    def test_a_call_that_has_ended_does_not_end_again(self) -> None:
+        one, again = (item("command_execution", command="ls", exit_code=code) for code in (0, 1))
+        assert [type(e) for e in events(THREAD, TURN, one, again)[1:-1]] == [ToolStart, ToolEnd]
+
     def test_a_call_that_is_only_reported_when_finished_starts_and_ends(self) -> None:
         found = events(THREAD, item("file_change", changes=[{"path": "a", "kind": "add"}], status="completed"), done())
         start, end = (e for e in found if isinstance(e, ToolStart | ToolEnd))

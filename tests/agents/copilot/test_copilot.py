@@ -160,6 +160,11 @@ def test_the_duration_of_a_call_is_the_time_between_its_two_lines() -> None:
     assert [e.tool.duration_ms for e in found if isinstance(e, ToolEnd)] == [2001]
 
 
+def test_a_call_that_has_ended_neither_starts_nor_ends_again() -> None:
+    found = events(start(), done(success=True), done(success=False), start(), done(success=True))
+    assert [type(event) for event in found if isinstance(event, ToolStart | ToolEnd)] == [ToolStart, ToolEnd]
+
+
 def test_a_refused_call_needs_a_person_unless_its_tool_is_allowed_later() -> None:
     no = [start(), done(success=False, error={"message": "Permission denied", "code": "denied"})]
     yes = [start("c2"), done("c2", success=True)]

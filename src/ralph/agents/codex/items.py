@@ -11,7 +11,7 @@ from ralph.transcripts import meta
 from ralph.transcripts.events import Tag, Text, ToolStatus, TranscriptEvent, Usage, UsageEvent
 from ralph.transcripts.json_lines import get_count, get_dict, get_int, get_list, get_str, get_text, is_not_text
 from ralph.transcripts.meta import ErrorClass
-from ralph.transcripts.recent import Recent
+from ralph.transcripts.recent import Recent, RecentCalls
 
 _WORDS = {"agent_message": Tag.AI, "assistant_message": Tag.AI, "reasoning": Tag.THINK, "plan": Tag.THINK}
 _TOOLS = frozenset({"command_execution", "file_change", "web_search", "image_view", "image_generation"})
@@ -31,7 +31,7 @@ class ThreadItems:
         #: why Codex is trying again, if nothing has come since
         self._retrying: tuple[str, ErrorClass] | None = None
         self._session = False
-        self._tools = Recent[str, str]()
+        self._tools = RecentCalls()
         self._partial = Recent[str, Text]()
         self._plan = ""
         self._refused = ""
@@ -147,8 +147,10 @@ class ThreadItems:
             return [meta.unknown(value)]
         if event == "item.updated":
             return []
+        if get_str(item, "id") is None and self._tools.get(key, "") is None:
+            del self._tools[key]  # without an id, it can only be another call
         events = [] if key in self._tools else self._start(item, name, key)
-        return events + self._end(item, name, key) if completed else events
+        return events + self._end(item, key) if completed else events
 
     def _text(self, item: dict[str, Any], tag: Tag, key: str, completed: bool) -> list[TranscriptEvent]:
         """A message or a thought. One that still grows waits until it is complete."""
@@ -171,11 +173,15 @@ class ThreadItems:
 
     def _start(self, item: dict[str, Any], name: str, key: str) -> list[TranscriptEvent]:
         tool, given = _call(item, name)
-        self._tools[key] = tool
+        self._tools.begin(key, tool)
         return [Call(key, tool).start(given)]
 
-    def _end(self, item: dict[str, Any], name: str, key: str) -> list[TranscriptEvent]:
-        call = Call(key, self._tools.pop(key, name))
+    def _end(self, item: dict[str, Any], key: str) -> list[TranscriptEvent]:
+        started_as = self._tools[key]
+        if started_as is None:
+            return []  # it has already ended
+        self._tools[key] = None
+        call = Call(key, started_as)
         status = _status(item)
         if get_str(item, "status") == "declined":
             self._refused = get_str(item, "command") or call.name

@@ -13,7 +13,7 @@ from ralph.transcripts.deltas import DeltaLines
 from ralph.transcripts.events import Tag, Text, ToolStatus, TranscriptEvent, Usage, UsageEvent
 from ralph.transcripts.json_lines import get_count, get_dict, get_int, get_list, get_str, get_text
 from ralph.transcripts.meta import ErrorClass
-from ralph.transcripts.recent import Recent
+from ralph.transcripts.recent import RecentCalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ class LegacyMessages:
         self._session = False
         self._words = DeltaLines(Tag.AI)
         self._thoughts = DeltaLines(Tag.THINK)
-        self._tools = Recent[str, str]()
+        self._tools = RecentCalls()
         self._counted: dict[str, int] | None = None
         self._handlers: dict[str, Callable[[dict[str, Any]], list[TranscriptEvent]]] = {
             "agent_message": lambda msg: self._whole(self._words, get_text(msg, "message", "text", "content")),
@@ -77,7 +77,7 @@ class LegacyMessages:
 
     def flush(self) -> list[TranscriptEvent]:
         events = self._thoughts.flush() + self._words.flush()
-        if len(self._tools):  # Codex's launcher exits with 0 when a signal ends it
+        if self._tools.oldest() is not None:  # Codex's launcher exits with 0 when a signal ends it
             events.append(meta.error("the output ends in the middle of a tool call", ErrorClass.FAILED))
         return events
 
@@ -102,15 +102,21 @@ class LegacyMessages:
 
     def _start(self, msg: dict[str, Any], name: str, given: dict[str, Any] | None) -> list[TranscriptEvent]:
         key = get_str(msg, "call_id") or name
+        if get_str(msg, "call_id") is None and self._tools.get(key, "") is None:
+            del self._tools[key]  # without an id, it can only be another call
         if key in self._tools:
             return []
-        self._tools[key] = name
+        self._tools.begin(key, name)
         return [Call(key, name).start(given)]
 
     def _end(self, msg: dict[str, Any], name: str, status: ToolStatus, output: str | None) -> list[TranscriptEvent]:
         key = get_str(msg, "call_id") or name
         events = self._start(msg, name, None)  # unless it has started
-        call = Call(key, self._tools.pop(key))
+        started_as = self._tools[key]
+        if started_as is None:
+            return []  # it has already ended
+        self._tools[key] = None
+        call = Call(key, started_as)
         if output:
             events.append(call.output(output.removesuffix("\n")))
         duration = get_dict(msg, "duration")

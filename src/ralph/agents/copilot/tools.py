@@ -20,7 +20,7 @@ from ralph.transcripts.events import (
 )
 from ralph.transcripts.json_lines import get_count, get_str
 from ralph.transcripts.numbers import whole
-from ralph.transcripts.recent import Recent
+from ralph.transcripts.recent import Recent, RecentKeys
 
 #: The CLI's own last line of a command's output, for versions that have no field for the exit code.
 _EXIT = re.compile(r"<(?:shellId: \S+ )?(?:completed|exited) with exit code (-?\d+)>\s*$")
@@ -36,13 +36,14 @@ class _Call(msgspec.Struct):
 class CopilotTools:
     def __init__(self) -> None:
         self._open = Recent[str, _Call]()
+        self._ended = RecentKeys[str]()
         self._count = 0
         #: the refusal of each tool that was not allowed to run and has not succeeded since
         self.refused = Recent[str, str]()
 
     def start(self, data: dict[str, Any], timestamp: str | None) -> list[TranscriptEvent]:
         call = get_str(data, "toolCallId") or self._next()
-        return [] if call in self._open else [self._begin(call, data, timestamp)]
+        return [] if call in self._open or call in self._ended else [self._begin(call, data, timestamp)]
 
     def output(self, data: dict[str, Any]) -> list[TranscriptEvent]:
         """A piece of a running command's output, shown line by line."""
@@ -56,8 +57,11 @@ class CopilotTools:
 
     def complete(self, data: dict[str, Any], timestamp: str | None) -> list[TranscriptEvent]:
         call = get_str(data, "toolCallId") or next(iter(self._open), None) or self._next()
+        if call in self._ended:
+            return []
         events: list[TranscriptEvent] = [] if call in self._open else [self._begin(call, data, None)]
         open_call = self._open.pop(call)
+        self._ended.add(call)
         name, content = open_call.name, _content(data)
         output = open_call.held if open_call.streamed else content
         if output:

@@ -101,8 +101,8 @@ class GrokAdapter(ClaudeLikeAdapter):
         """The tokens of one model call. They count only if `end` does not report their sum."""
         self._calls += 1
         usage = get_dict(value, "usage") or value
-        call = {"id": get_str(value, "messageId") or f"call-{self._calls}", "usage": usage, "model": self.model}
-        return self.stream.close() + self.usage.message(call)
+        call = {"id": get_str(value, "messageId") or f"call-{self._calls}", "usage": usage}
+        return self.stream.close() + self.usage.message(call, self.model)
 
     def _end(self, value: dict[str, Any]) -> Events:
         self.ended = True

@@ -138,12 +138,16 @@ class ClaudeLikeAdapter(JsonAdapter):
         used: Events = []
         if speaker is not Speaker.CLI:
             self.last_error = None
-            used = self.usage.message(message)
+            model = get_str(message, "model")
             if speaker is Speaker.AGENT:
-                self.model = get_str(message, "model") or self.model
+                self.model = model or self.model
+                used = self.usage.message(message, model)
+            else:
+                used = self.usage.subagent(message, model)
         content = message.get("content")
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
-        return [*(event for block in blocks for event in self._block(block, value, speaker)), *used]
+        events = [event for block in blocks for event in self._block(block, value, speaker)]
+        return events + used if used else events
 
     def _block(self, block: Any, value: dict[str, Any], speaker: Speaker) -> Events:
         kind = block.get("type") if isinstance(block, dict) else None

@@ -61,7 +61,7 @@ class MessageStream:
     def _start_message(self, message: dict[str, Any]) -> list[TranscriptEvent]:
         self.model = get_str(message, "model") or self.model
         self._message = get_str(message, "id")
-        return self.thoughts.restart() + self.words.restart() + self._usage.message(message)
+        return self.thoughts.restart() + self.words.restart() + self._usage.message(message, self.model)
 
     def _delta(self, event: dict[str, Any]) -> list[TranscriptEvent]:
         delta = event.get("delta")
