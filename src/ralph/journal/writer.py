@@ -134,12 +134,15 @@ class JournalWriter:
         replace_file(self.paths.run_json, body)
         self._backup.keep(self.paths.run_json)
 
-    def write_baseline(self, snapshot: Any) -> None:
-        """Writes the snapshot of the tree before the run. It uses `json`, because file names may not be UTF-8."""
-        import json
-
-        replace_file(self.paths.baseline, json.dumps(msgspec.to_builtins(snapshot)).encode("ascii"))
+    def write_baseline(self, snapshot: bytes) -> None:
+        """Writes the snapshot of the tree before the run."""
+        replace_file(self.paths.baseline, snapshot)
         self._backup.keep(self.paths.baseline)
+
+    def own_files(self, *, shared: bool) -> tuple[Path, ...]:
+        """What ralph writes to while the run lasts. With `shared`, other runs write to the directory, too."""
+        state = self._state
+        return (state.runs if shared else self.paths.root, state.lock, state.latest, state.agent_events)
 
     def at(self, iteration: int) -> None:
         """Sets the iteration that the next events belong to."""

@@ -15,8 +15,8 @@ from ralph.runners.stop import StopKind
 if TYPE_CHECKING:
     from ralph.judging.judge import Verdict
     from ralph.judging.observe import Observation
-    from ralph.loop.progress import Changes
     from ralph.transcripts.base import Capabilities
+    from ralph.tree.snapshot import Changes
 
 _BY_USER = frozenset({PAUSED, *StopKind})
 

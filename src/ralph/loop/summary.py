@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from ralph.journal.layout import RunPaths
     from ralph.loop.decide import Step
-    from ralph.loop.progress import Changes
     from ralph.loop.state import RunState
+    from ralph.tree.snapshot import Changes
 
 _FILES_SHOWN = 12
 
