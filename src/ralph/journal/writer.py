@@ -26,6 +26,7 @@ from ralph.journal.files import (
     replace_file,
     replace_link,
 )
+from ralph.journal.ignored import STATE_FILES, ignore_by_name
 from ralph.journal.layout import RunPaths, StatePaths
 from ralph.journal.lock import RunLock
 from ralph.journal.requests import Requests
@@ -246,28 +247,19 @@ class JournalWriter:
         if leads_out(link.parent, repository(state.workdir)) is not None:
             return  # a link that the repository brings, not a place that the user chose
         try:
-            if not link.parent.is_dir():
-                link.parent.mkdir()
-                (link.parent / ".gitignore").write_text("*\n")
+            link.parent.mkdir(exist_ok=True)
+            ignore_by_name(link.parent, (link.name,))
             replace_link(link, Path("..") / self.paths.events.relative_to(state.workdir))
         except OSError:
             pass  # a convenience for other tools: the run does not depend on it
 
 
-#: Our files in a `.ralph/` where another convention keeps its prompt and its plan, which belong in git.
-_OURS_IN_GIT = "/.gitignore\n/runs/\n/latest*\n/lock\n/ralph-crash-*\n"
-
-
 def prepare_state(workdir: Path) -> StatePaths:
-    """Creates `.ralph/` if it is missing. Git ignores all of it, or only our files if others are in it."""
+    """Creates `.ralph/` if it is missing. Git ignores our files in it."""
     state = StatePaths(workdir)
     try:
-        shared = state.root.is_dir() and any(state.root.iterdir())
         state.runs.mkdir(parents=True, exist_ok=True)
-        ignore = state.root / ".gitignore"
-        if not os.path.lexists(ignore):
-            with ignore.open("x") as file:  # never through a link
-                file.write(_OURS_IN_GIT if shared else "*\n")
+        ignore_by_name(state.root, STATE_FILES)
     except OSError as error:
         raise journal_error(state.root, error) from None
     return state
