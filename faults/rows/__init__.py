@@ -9,6 +9,7 @@ _MODULES = (
     "stops",
     "controls",
     "processes",
+    "tree",
     "output",
     "endings",
     "prompts",
