@@ -244,6 +244,14 @@ def test_a_repository_without_commits(tmp_path: Path) -> None:
     assert (changes.files, changes.commits) == (["b"], 1)
 
 
+def test_a_repository_without_an_index_ignores_files(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main")
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    watch = Watch(tmp_path)
+    (tmp_path / "a.log").write_text("a")
+    assert not watch.changes().changed
+
+
 def test_without_git(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
     (tmp_path / "deep" / "er").mkdir(parents=True)

@@ -55,14 +55,15 @@ class Repository:
         self._place = place
         self._stopped = stopped
         self._state = State()
-        self._index: tuple[int, ...] = ()
+        #: the identity of the index; None before it is first looked at
+        self._index: tuple[int, ...] | None = None
         #: the entries of the index as git last listed them; None if it could not
         self.listed: bytes | None = None
 
     def state(self) -> State:
         folders = git_folders(self._place)
         if folders is None:
-            self._state, self._index = State(), ()
+            self._state, self._index = State(), None
             return self._state
         reference, index = reference_of(folders), _identity(f"{folders.own}/index")
         head, staged = self._state.head, self._state.staged
