@@ -1,4 +1,4 @@
-"""`python -m bench [--quick] [--only TEXT] [a b c d e f g h]`: prints the table."""
+"""`python -m bench [--quick] [--only TEXT] [a b c d e f g h i]`: prints the table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import sys
 from functools import partial
 
-from bench import adapters, drivers, iterations, latency, memory, scripts, startup, throughput
+from bench import adapters, drivers, inspection, iterations, latency, memory, scripts, startup, throughput
 from bench.table import machine, render
 
 _ALL = {
@@ -18,12 +18,13 @@ _ALL = {
     "f": adapters.measure,
     "g": scripts.measure,
     "h": drivers.measure,
+    "i": inspection.measure,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Compares ralph with simple tools.")
-    parser.add_argument("which", nargs="*", metavar="a…h", help="only these [default: all]")
+    parser.add_argument("which", nargs="*", metavar="a…i", help="only these [default: all]")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, in well under a minute")
     parser.add_argument("--only", default="", metavar="TEXT", help="for f: only rows whose names contain this")
     options = parser.parse_args()

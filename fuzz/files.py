@@ -49,7 +49,7 @@ _given: list[str] = []
 _kept: list[tempfile.TemporaryDirectory[str]] = []
 
 
-def _isolated() -> Path:
+def isolated() -> Path:
     """The project's folder. The user's own settings are removed from the environment."""
     home = str(_folder() / "home")
     if os.environ.get("HOME") != home:
@@ -79,14 +79,14 @@ def durations(data: bytes) -> None:
 
 
 def config(data: bytes) -> None:
-    workdir = _isolated()
+    workdir = isolated()
     path = workdir / "ralph.yml"
     path.write_bytes(data)
     _twice(lambda: layers.resolve(workdir, {}, config_file=path, environ={}), "ralph.yml")
 
 
 def agent_file(data: bytes) -> None:
-    path = _isolated() / "agent.toml"
+    path = isolated() / "agent.toml"
     path.write_bytes(data)
     first, second = specfile.read(path), specfile.read(path)
     require(first == second, "a file means the same each time", first, second)
@@ -96,7 +96,7 @@ def agent_file(data: bytes) -> None:
 
 
 def rc_file(data: bytes) -> None:
-    workdir = _isolated()
+    workdir = isolated()
     path = workdir / ".ralphrc"
     path.write_bytes(data)
     text = data.decode("utf-8", "surrogateescape")
@@ -109,14 +109,14 @@ def rc_file(data: bytes) -> None:
 
 
 def ini_file(data: bytes) -> None:
-    path = _isolated() / ".ralphex" / "config"
+    path = isolated() / ".ralphex" / "config"
     path.write_bytes(data)
     _twice(lambda: _by_dialect(Dialect.PROVIDER, path), ".ralphex/config")
     path.unlink()
 
 
 def _by_dialect(dialect: Dialect, path: Path) -> Resolved:
-    workdir = _isolated()
+    workdir = isolated()
     layer = modules.module(dialect).layer(Found(dialect, path, "it is there"), workdir, {})
     return layers.resolve(workdir, {}, environ={}, dialect=layer)
 

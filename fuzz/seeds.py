@@ -46,6 +46,8 @@ def seeds(target: str) -> list[bytes]:
             found += [path.read_bytes() for path in sorted(_AGENTS.glob("*/spec.toml"))]
         case "framing":
             found += [b"one\r\ntwo\nthree", "é\u2028→🙂\r\n".encode() * 3, b"\xf0\x9f\x99\n\x80\x80\x80\x80\r"]
+        case "tree":
+            found += [bytes((start, *range(30), *range(60, 0, -1))) for start in range(4)]
     found += _recordings(target)
     return list(dict.fromkeys(found)) or [b"\n"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from fuzz import agent_text, echo, files, forgery, framing, transcripts
+from fuzz import agent_text, echo, files, forgery, framing, transcripts, tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +30,7 @@ def _all() -> dict[str, Callable[[bytes], None]]:
         "agent-file": files.agent_file,
         "ralphrc": files.rc_file,
         "ralphex": files.ini_file,
+        "tree": tree.check,
     }
 
 

@@ -12,6 +12,7 @@ ROOMS = {
     "masking": "finding and replacing secrets in text, bytes and events",
     "config": "the table of settings, `ralph.yml`, layers, and where each value came from",
     "trust": "what a repository brings that needs approval, and what its user has approved",
+    "tree": "what differs on disk: snapshots of a working tree, and what changed between them",
     "journal": "writing and reading runs, locks, requests from other terminals",
     "judging": "what did an iteration amount to? Observation, signals, verdict, costs",
     "launching": "what is about to run: agent, command line, environment, prompt",

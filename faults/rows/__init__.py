@@ -10,6 +10,7 @@ _MODULES = (
     "controls",
     "processes",
     "keeper",
+    "tree",
     "output",
     "words",
     "endings",

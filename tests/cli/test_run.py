@@ -153,6 +153,14 @@ def test_a_working_directory_that_is_deleted_ends_the_run_with_a_reason(ralph: R
     assert "Traceback" not in result.stderr
 
 
+def test_paths_stay_absolute_if_the_users_directory_is_gone(ralph: Ralph, repo: Path) -> None:
+    (repo / "work").mkdir()
+    result = ralph("run", "3", "-p", "x", "--agent-cmd", "rm -rf ../work; echo hi", cwd=repo / "work")
+    assert result.returncode == 1, result
+    assert f"--cwd {repo / 'work'}" in result.stdout
+    assert f" {str(repo).lstrip('/')}" not in result.stdout
+
+
 def test_the_next_step_works_from_the_users_directory(ralph: Ralph, repo: Path) -> None:
     (repo / "some where").mkdir()
     result = ralph("run", "1", "-p", "x", "--cwd", "some where", "--agent-cmd", "echo hi")

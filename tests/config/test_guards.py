@@ -12,7 +12,7 @@ from ralph.config.guards import GUARDS, PROTECTED, Guard
 from ralph.config.layers import Resolved, resolve
 from ralph.config.settings import BY_NAME, default
 from ralph.errors import UsageError
-from ralph.loop.progress import outside
+from ralph.loop.allowed import outside
 
 
 def settled(

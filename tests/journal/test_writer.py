@@ -116,6 +116,63 @@ def test_git_ignores_the_journal(repo: Path) -> None:
     assert status.stdout == b""
 
 
+def untracked(repo: Path) -> str:
+    command = ["git", "status", "--porcelain", "--untracked-files=all"]
+    return subprocess.run(command, cwd=repo, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("place", [".", "sub/a [b]*"])
+def test_git_ignores_the_journal_beside_a_tracked_gitignore(repo: Path, place: str) -> None:
+    workdir = repo / place
+    for name in (".ralph", ".agent"):
+        (workdir / name).mkdir(parents=True)
+        (workdir / name / ".gitignore").write_text("logs/\n")
+    for command in (["add", "-A"], ["commit", "-q", "-m", "theirs"]):
+        subprocess.run(["git", *command], cwd=repo, check=True)
+    for name in ("r1", "r2"):
+        with JournalWriter(prepare_state(workdir), name) as journal:
+            journal.write_run({})
+    assert untracked(repo) == ""
+    assert (workdir / ".ralph" / ".gitignore").read_text() == "logs/\n"
+    assert (repo / ".git" / "info" / "exclude").read_text().count("/runs/") == 1
+
+
+def test_git_ignores_the_journal_in_an_additional_working_tree(
+    repo: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (repo / ".ralph").mkdir()
+    (repo / ".ralph" / ".gitignore").write_text("logs/\n")
+    tree = tmp_path_factory.mktemp("trees") / "tree"
+    for command in (["add", "-A"], ["commit", "-q", "-m", "theirs"], ["worktree", "add", "-q", str(tree)]):
+        subprocess.run(["git", *command], cwd=repo, check=True)
+    with JournalWriter(prepare_state(tree), "r1") as journal:
+        journal.write_run({})
+    assert untracked(tree) == ""
+
+
+def test_git_sees_the_users_own_files_beside_the_journal(repo: Path) -> None:
+    with JournalWriter(prepare_state(repo), "r1"):
+        pass
+    names = [".agent/plan.md", ".ralph/latest-news.md", ".ralph/specs/one.md"]
+    (repo / ".ralph" / "specs").mkdir()
+    for name in names:
+        (repo / name).write_text("mine\n")
+    assert untracked(repo) == "".join(f"?? {name}\n" for name in names)
+
+
+def test_a_repositorys_own_pointer_does_not_make_us_write_elsewhere(
+    repo: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (repo / ".git").rename(elsewhere / "git")
+    (repo / ".git").write_text(f"gitdir: {elsewhere / 'git'}\n")
+    (repo / ".ralph").mkdir()
+    (repo / ".ralph" / ".gitignore").write_text("logs/\n")
+    with JournalWriter(prepare_state(repo), "r1"):
+        pass
+    assert not (elsewhere / "git" / "info").exists()
+
+
 def test_an_existing_run_is_never_overwritten(tmp_path: Path) -> None:
     state = prepare_state(tmp_path)
     with JournalWriter(state, "r1") as journal:

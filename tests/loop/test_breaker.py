@@ -10,7 +10,7 @@ import pytest
 from ralph.judging.judge import Outcome, Verdict
 from ralph.judging.signals import Claim, Signal
 from ralph.loop.breaker import Breaker, Round, State, Thresholds, observed
-from ralph.loop.progress import Changes
+from ralph.tree.snapshot import Changes
 
 NOTHING = Changes([], 0, False)
 LOG = Changes(["log.txt"], 0, True)

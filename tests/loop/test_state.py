@@ -18,7 +18,6 @@ from ralph.loop.breaker import Breaker, State, Streak, Thresholds
 from ralph.loop.calls import Calls
 from ralph.loop.decide import PAUSED, Policy
 from ralph.loop.finished import Finished, Review
-from ralph.loop.progress import Changes
 from ralph.loop.rotation import Availability, Rotation
 from ralph.loop.sessions import Session
 from ralph.loop.state import RunState, restored, resumed, saved
@@ -27,6 +26,7 @@ from ralph.runners.process import Ended, EndKind
 from ralph.transcripts import meta
 from ralph.transcripts.base import Capabilities
 from ralph.transcripts.events import Usage, UsageEvent
+from ralph.tree.snapshot import Changes
 
 _counts = st.integers(0, 1 << 40)
 _times = st.floats(0, 1e12, allow_nan=False)

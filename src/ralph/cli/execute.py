@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ralph.launching.launch import Launch
     from ralph.launching.prompt import PromptSource
     from ralph.loop.resume import Past
+    from ralph.loop.run import Loop
     from ralph.loop.screen import Screen
 
 
@@ -74,10 +75,10 @@ def execute(
                 ask = asker(screen, stop) if settings.interactive else None
                 loop = Loop(launch, source, journal, screen, supervisor, stop, ask, known)
                 if known is None or known.first is None:
-                    journal.write_baseline(loop.gates.first)
+                    _keep_baseline(loop, journal, resumed=known is not None)
                 if launch.resolved.follows:
                     loop.note(launch.resolved.follows)
-                refusal = git.refusal(launch.workdir) if loop.gates.first.top is None else None
+                refusal = git.refusal(launch.workdir) if loop.gates.first.state.head is None else None
                 if refusal is not None:
                     loop.note(refusal)
                 for warning in launch.resolved.warnings:
@@ -93,6 +94,15 @@ def execute(
                 return loop.run()
         finally:
             screen.close()
+
+
+def _keep_baseline(loop: Loop, journal: JournalWriter, *, resumed: bool) -> None:
+    """Stores the tree before the run, for when the run is resumed."""
+    if resumed:
+        loop.note("the tree before this run is not known, so changes are counted from now on")
+    baseline = loop.gates.first.encoded()
+    if baseline is not None:
+        journal.write_baseline(baseline)
 
 
 def _known(past: RunPaths, journal: JournalWriter) -> Past:

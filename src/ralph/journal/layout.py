@@ -32,7 +32,7 @@ class RunPaths(msgspec.Struct, frozen=True):
     @property
     def baseline(self) -> Path:
         """A snapshot of the working tree before the run."""
-        return self.root / "baseline.json"
+        return self.root / "baseline"
 
     @property
     def lock(self) -> Path:

@@ -26,6 +26,7 @@ from ralph.journal.files import (
     replace_file,
     replace_link,
 )
+from ralph.journal.ignored import STATE_FILES, ignore_by_name
 from ralph.journal.layout import RunPaths, StatePaths
 from ralph.journal.lock import RunLock
 from ralph.journal.requests import Requests
@@ -34,7 +35,7 @@ from ralph.masking.events import EventMasker
 from ralph.masking.masker import Masker
 from ralph.masking.stream import ByteMasker
 from ralph.system.files import leads_out, repository
-from ralph.system.folders import create_file, make_folder
+from ralph.system.folders import make_folder
 from ralph.transcripts.events import replace_surrogates
 
 if TYPE_CHECKING:
@@ -137,11 +138,9 @@ class JournalWriter:
         replace_file(self.paths.run_json, body)
         self._backup.keep(self.paths.run_json)
 
-    def write_baseline(self, snapshot: Any) -> None:
-        """Writes the snapshot of the tree before the run. It uses `json`, because file names may not be UTF-8."""
-        import json
-
-        replace_file(self.paths.baseline, json.dumps(msgspec.to_builtins(snapshot)).encode("ascii"))
+    def write_baseline(self, snapshot: bytes) -> None:
+        """Writes the snapshot of the tree before the run."""
+        replace_file(self.paths.baseline, snapshot)
         self._backup.keep(self.paths.baseline)
 
     @property
@@ -156,6 +155,11 @@ class JournalWriter:
             f"{shown} is not ralph's and stays as it is; the events of this run are in {events}. "
             f"Move {shown} away if you want a link to the newest run there"
         )
+
+    def own_files(self, *, shared: bool) -> tuple[Path, ...]:
+        """What ralph writes to while the run lasts. With `shared`, other runs write to the directory, too."""
+        state = self._state
+        return (state.runs if shared else self.paths.root, state.lock, state.latest, state.agent_events)
 
     def at(self, iteration: int) -> None:
         """Sets the iteration that the next events belong to."""
@@ -258,28 +262,20 @@ class JournalWriter:
         if leads_out(link.parent, repository(state.workdir)) is not None:
             return  # a link that the repository brings, not a place that the user chose
         try:
-            if not link.parent.is_dir():
-                link.parent.mkdir(mode=0o755)
-                create_file(link.parent / ".gitignore", b"*\n")
+            make_folder(link.parent, 0o755)
+            ignore_by_name(link.parent, (link.name,))
             replace_link(link, Path("..") / self.paths.events.relative_to(state.workdir))
         except OSError:
             pass  # a convenience for other tools: the run does not depend on it
 
 
-#: Our files in a `.ralph/` where another convention keeps its prompt and its plan, which belong in git.
-_OURS_IN_GIT = "/.gitignore\n/runs/\n/latest*\n/lock\n/ralph-crash-*\n"
-
-
 def prepare_state(workdir: Path) -> StatePaths:
-    """Creates `.ralph/` if it is missing. Git ignores all of it, or only our files if others are in it."""
+    """Creates `.ralph/` if it is missing. Git ignores our files in it."""
     state = StatePaths(workdir)
     try:
-        shared = state.root.is_dir() and any(state.root.iterdir())
         make_folder(state.root, 0o755)
         make_folder(state.runs)
-        ignore = state.root / ".gitignore"
-        if not os.path.lexists(ignore):
-            create_file(ignore, (_OURS_IN_GIT if shared else "*\n").encode())
+        ignore_by_name(state.root, STATE_FILES)
     except OSError as error:
         raise journal_error(state.root, error) from None
     return state

@@ -52,6 +52,8 @@ class Launcher:
     delivery = ""
     #: whether it can resume a session
     resumes = False
+    #: files in the working tree that are written for the agent, not by it
+    writes: tuple[Path, ...] = ()
 
     def command_line(self, prompt: str, prompt_file: Path, session: str | None, *, resume: bool) -> CommandLine:
         """The command for a prompt; a UsageError if it cannot be delivered."""

@@ -18,7 +18,7 @@ from ralph.judging.judge import Outcome
 if TYPE_CHECKING:
     from ralph.config.settings import Settings
     from ralph.judging.judge import Verdict
-    from ralph.loop.progress import Changes
+    from ralph.tree.snapshot import Changes
 
 #: Numbers and ids may differ where the error is the same.
 _VARIES = re.compile(r"\b(?=[\w-]*\d)[\w-]{6,}\b")
@@ -130,7 +130,7 @@ def observed(number: int, verdict: Verdict, changes: Changes, answer: str | None
     if not worked and not (changes.changed and verdict.outcome in _DEADLINES):
         error = _digest(_VARIES.sub("#", f"{verdict.outcome}: {verdict.why}"))
     same = None
-    if worked and answer is not None and not changes.commits:
+    if worked and answer is not None and changes.commits == 0:
         same = _digest("\n".join([answer, *changes.files]))
     return Round(number, changes.changed, worked, error, same)
 

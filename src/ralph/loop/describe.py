@@ -10,8 +10,8 @@ from ralph.system.text import AT_LEAST
 
 if TYPE_CHECKING:
     from ralph.judging.observe import Observation
-    from ralph.loop.progress import Changes
     from ralph.transcripts.events import Usage
+    from ralph.tree.snapshot import Changes
 
 
 def plural(count: int, word: str) -> str:
@@ -54,8 +54,13 @@ def describe_changes(changes: Changes) -> str:
     if not changes.changed:
         return "nothing changed"
     parts = []
-    if changes.commits:
+    if changes.commits is None:
+        parts.append("an unknown number of commits")
+    elif changes.commits:
         parts.append(plural(changes.commits, "commit"))
     if changes.files:
-        parts.append(f"{plural(len(changes.files), 'file')} changed")
+        least = "at least " if changes.unknown else ""
+        parts.append(f"{least}{plural(len(changes.files), 'file')} changed")
+    elif changes.unknown:
+        parts.append(f"unknown whether files changed ({changes.unknown})")
     return ", ".join(parts) or "changed"

@@ -15,9 +15,9 @@ from ralph.runners.stop import StopKind
 if TYPE_CHECKING:
     from ralph.judging.judge import Verdict
     from ralph.judging.observe import Observation
-    from ralph.loop.progress import Changes
     from ralph.transcripts.base import Capabilities
     from ralph.transcripts.events import Usage
+    from ralph.tree.snapshot import Changes
 
 #: A shell reports the death of a program by a signal as this plus the signal's number.
 _SIGNALS = 128

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ralph.loop import progress, report
+from ralph.loop import report
+from ralph.loop.allowed import outside
 from ralph.loop.check_files import changed_files
 from ralph.loop.verify import Check, blocking, describe, describe_changed, feedback, run_check
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from ralph.launching.launch import Launch
     from ralph.runners.process import Supervisor
     from ralph.transcripts.events import TranscriptEvent
+    from ralph.tree.inspector import Inspector
+    from ralph.tree.snapshot import Changes, Snapshot
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -41,10 +44,11 @@ class Gates:
         self,
         launch: Launch,
         supervisor: Supervisor,
+        inspector: Inspector,
         emit: Callable[[list[TranscriptEvent]], None],
         checking: Callable[[str, float], None],
         until: Callable[[], float | None] = lambda: None,
-        first: progress.Snapshot | None = None,
+        first: Snapshot | None = None,
         baseline: dict[str, bool] | None = None,
     ) -> None:
         """`until` returns when the run must end. `first` and `baseline` are the tree and the checks before the run,
@@ -54,9 +58,10 @@ class Gates:
         self._until = until
         self._supervisor = supervisor
         self._emit = emit
+        self._inspector = inspector
         #: which checks passed before the run
         self._baseline = dict(baseline or {})
-        self.first = first or progress.take(launch.workdir)
+        self.first = first or inspector.take()
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -79,14 +84,16 @@ class Gates:
             self._emit([report.verify(check, baseline=True, note=note)])
         return True
 
-    def trespass(self, changes: progress.Changes) -> Finding | None:
+    def trespass(self, changes: Changes) -> Finding | None:
         """What an iteration changed outside the allowed paths."""
         allowed = self._launch.settings.allowed_paths
         if not allowed:
             return None
-        bad = progress.outside(self._local(changes.files), allowed)
+        bad = outside(self._local(changes.files), allowed)
         if bad:  # undoing such a change is allowed
             bad = sorted(set(bad) & self._changed_since_start())
+        if not bad and changes.unknown:
+            return Finding(f"it is unknown whether files outside the allowed paths changed: {changes.unknown}")
         if not bad:
             return None
         return Finding(
@@ -99,7 +106,7 @@ class Gates:
     def examine(self, trespassed: tuple[str, ...]) -> Finding | Accepted:
         """Whether a claim to be done is accepted. `trespassed` are the files that earlier iterations must not have
         changed."""
-        changes = progress.compare(self.first, progress.take(self._launch.workdir))
+        changes = self._inspector.compare(self.first, self._inspector.take(reuse=True))
         files = self._local(changes.files)
         still = sorted(set(trespassed).intersection(files))
         if still:
@@ -145,6 +152,7 @@ class Gates:
 
     def _check(self, command: str) -> Check:
         timeout = self._launch.settings.verify_timeout or None
+        self._inspector.forget()
         began = time.monotonic()
         return run_check(
             self._supervisor,
@@ -157,12 +165,12 @@ class Gates:
         )
 
     def _changed_since_start(self) -> set[str]:
-        return set(self._local(progress.compare(self.first, progress.take(self._launch.workdir)).files))
+        return set(self._local(self._inspector.compare(self.first, self._inspector.take(reuse=True)).files))
 
     def _local(self, files: list[str]) -> list[str]:
         """Paths relative to the working directory."""
-        if self.first.top is None:
-            return files
         workdir = os.path.realpath(self._launch.workdir)
-        top = os.path.realpath(self.first.top)
+        top = os.path.realpath(self._inspector.root)
+        if top == workdir:
+            return files
         return [os.path.relpath(f"{top}/{name}", workdir) for name in files]

@@ -15,7 +15,7 @@ from ralph.judging.observe import Observation
 from ralph.judging.output import OutputReader
 from ralph.judging.usage import known_total
 from ralph.launching.launcher import CommandLine, SessionMode
-from ralph.loop import progress, report
+from ralph.loop import report
 from ralph.loop.finished import Finished
 from ralph.loop.record import Budget, Recorder
 from ralph.loop.sessions import Session, SessionRequest, find_session, next_request, repeated_usage, session_after
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from ralph.loop.turns import Turn
     from ralph.runners.process import Supervisor
     from ralph.runners.stop import StopSwitch
+    from ralph.tree.inspector import Inspector
+    from ralph.tree.snapshot import Snapshot
 
 #: If the prompt is too long for the agent, ralph's own notes are cut to these lengths, in characters, one by one.
 _NOTES_CUT = (20_000, 2_000, 0)
@@ -75,6 +77,7 @@ class Iterations:
         journal: JournalWriter,
         supervisor: Supervisor,
         stop: StopSwitch,
+        inspector: Inspector,
         announcer: Announcer,
         control: Control,
         limits: Limits,
@@ -84,6 +87,7 @@ class Iterations:
         self._journal = journal
         self._supervisor = supervisor
         self._stop = stop
+        self._inspector = inspector
         self._announcer = announcer
         self._control = control
         self._limits = limits
@@ -101,7 +105,7 @@ class Iterations:
         request = next_request(launch.session_mode, session, launch.settings.session_expiry, time.time())
         rendered = launch.launcher.render(base) if launch.launcher else base
         text = self._whole_prompt(rendered, state.notes, launch, request)
-        before = progress.take(launch.workdir)
+        before = self._inspector.take(reuse=True)
         self._restore_record()
         prompt_file, *raw = self._journal.begin_iteration(number, text.encode("utf-8", "surrogateescape"))
         self._announce(number, text, turn, state)
@@ -116,9 +120,7 @@ class Iterations:
         start = report.iteration_start(number, maximum, text, shown, turn.launch, fallback=turn.fallback)
         self._announcer.emit([start])
 
-    def _run(
-        self, started: _Started, raw: tuple[Appender, Appender], state: RunState, before: progress.Snapshot
-    ) -> Finished:
+    def _run(self, started: _Started, raw: tuple[Appender, Appender], state: RunState, before: Snapshot) -> Finished:
         launch, launcher, turn = started.launch, started.launch.launcher, started.turn
         own = launcher.adapter(started.prompt) if launcher else None
         adapter = SafeAdapter(own or registry.create(launch.transcript, prompt=started.prompt))
@@ -161,7 +163,7 @@ class Iterations:
         verdict = judge(ended, seen, structured=adapter.structured)
         session = _session(started, seen, verdict)
         self._remark(started, ended, recorder, verdict)
-        changes = progress.compare(before, progress.take(launch.workdir))
+        changes = self._inspector.compare(before, self._inspector.take())
         return Finished(
             started.number,
             launch.agent,

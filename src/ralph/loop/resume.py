@@ -14,7 +14,6 @@ from ralph.judging import costs
 from ralph.judging.observe import Observation
 from ralph.judging.output import OutputReader
 from ralph.launching.prompt import MAX_PROMPT
-from ralph.loop.progress import Snapshot
 from ralph.loop.sessions import repeated_usage
 from ralph.loop.state import RunState, restored
 from ralph.system.files import open_regular, read_text
@@ -22,6 +21,7 @@ from ralph.system.files import read as read_file
 from ralph.transcripts.events import Meta, TranscriptEvent, UsageEvent
 from ralph.transcripts.meta import Kind
 from ralph.transcripts.safe import SafeAdapter
+from ralph.tree.snapshot import STORED_LIMIT, Snapshot, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -180,9 +180,7 @@ def _chunks(raw: Path) -> Iterator[bytes]:
 
 
 def _first(paths: RunPaths) -> Snapshot | None:
-    import json
-
     try:
-        return msgspec.convert(json.loads(read_file(paths.baseline, _MAX_BASELINE, follow=False)), Snapshot)
-    except (OSError, ValueError, msgspec.ValidationError):
+        return decoded(read_file(paths.baseline, STORED_LIMIT, follow=False))
+    except OSError:
         return None

@@ -12,7 +12,7 @@ import msgspec
 from ralph.errors import OUT_OF_RESOURCES, RalphError
 from ralph.journal.requests import Requests
 from ralph.judging.signals import Markers
-from ralph.loop import progress, report, resume
+from ralph.loop import report, resume
 from ralph.loop.announce import Announcer
 from ralph.loop.control import STOPPED, Control
 from ralph.loop.decide import EXIT_CODES, End, Facts, Policy, Step, decide, too_late
@@ -24,9 +24,11 @@ from ralph.loop.pause import hold
 from ralph.loop.summary import resume_command, run_end
 from ralph.loop.turns import initial_state, takeover, turns_of
 from ralph.runners.stop import StopKind
+from ralph.tree.inspector import Inspector
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from ralph.journal.writer import JournalWriter
     from ralph.launching.launch import Launch
@@ -65,9 +67,11 @@ class Loop:
         self._turn = self._turns[0]
         self._random = random.Random(journal.paths.run_id)
         self._announcer = announcer = Announcer(journal, screen, self._state.elapsed)
+        self._inspector = Inspector(launch.workdir, self._own_files(launch), past.first if past else None)
         self.gates = Gates(
             launch,
             supervisor,
+            self._inspector,
             announcer.emit,
             announcer.checking,
             self._latest,
@@ -84,7 +88,15 @@ class Loop:
             command,
         )
         self._iterations = Iterations(
-            prompt, journal, supervisor, stop, announcer, self._control, self._policy.limits, self._markers
+            prompt,
+            journal,
+            supervisor,
+            stop,
+            self._inspector,
+            announcer,
+            self._control,
+            self._policy.limits,
+            self._markers,
         )
 
     # -- the run
@@ -231,12 +243,21 @@ class Loop:
             case None:
                 return None
 
+    def _own_files(self, launch: Launch) -> tuple[Path, ...]:
+        """What changes in the working tree because of ralph, not of the agent."""
+        launchers = [turn.launch.launcher for turn in self._turns]
+        written = [path for launcher in launchers if launcher is not None for path in launcher.writes]
+        return (*self._journal.own_files(shared=not launch.settings.exclusive), *written)
+
     def _end(self, step: Step) -> int:
         assert step.end is not None
         if self._journal.restore():
             self.note(RESTORED)
         workdir = self._launch.workdir
-        changes = progress.compare(self.gates.first, progress.take(workdir)) if workdir.is_dir() else None
+        changes = None
+        if workdir.is_dir():
+            changes = self._inspector.compare(self.gates.first, self._inspector.take(reuse=True))
+            self._inspector.save()
         for text in self._control.unread_notes():
             self.note(f"no successful iteration has read this note: {text.strip()}")
         state = msgspec.structs.replace(self._state, elapsed=self._elapsed)

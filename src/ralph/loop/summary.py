@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from ralph.journal.layout import RunPaths
     from ralph.loop.decide import Step
-    from ralph.loop.progress import Changes
     from ralph.loop.state import RunState
+    from ralph.tree.snapshot import Changes
 
 _FILES_SHOWN = 12
 
@@ -89,23 +89,23 @@ def _files(changes: Changes | None) -> str:
 
 
 def _relative(path: Path, base: str) -> str:
-    return str(path.relative_to(base)) if base != os.sep and path.is_relative_to(base) else str(path)
+    return str(path.relative_to(base)) if base not in ("", os.sep) and path.is_relative_to(base) else str(path)
 
 
 def _here() -> str:
-    """The user's current directory, which need not be the agent's; the root if it is gone."""
+    """The user's current directory, which need not be the agent's; empty if it is gone."""
     try:
         return os.getcwd()  # noqa: PTH109 - pathlib is not needed at run time here
     except OSError:
-        return os.sep
+        return ""
 
 
 def _from_here(workdir: Path) -> str:
     """The option that makes a command look in the run's directory, if it is another one."""
     here = _here()
-    if workdir.is_dir() and os.path.realpath(workdir) == os.path.realpath(here):
+    if here and workdir.is_dir() and os.path.realpath(workdir) == os.path.realpath(here):
         return ""
-    return f" --cwd {shlex.quote(os.path.relpath(workdir, here))}"
+    return f" --cwd {shlex.quote(os.path.relpath(workdir, here) if here else str(workdir))}"
 
 
 def _next_step(end: End, look: str) -> str:

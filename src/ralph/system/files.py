@@ -18,17 +18,22 @@ _PIECE = 1 << 20
 
 def open_regular(path: Path, *, follow: bool = False) -> BinaryIO:
     """Opens a file for reading; OSError if it is not a regular file. Does not wait for a pipe or follow a link."""
+    return os.fdopen(open_descriptor(path, follow=follow), "rb")
+
+
+def open_descriptor(path: Path | bytes, *, follow: bool = False) -> int:
+    """Like `open_regular`, for many small files."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     try:
         mode = os.fstat(fd).st_mode
         if stat.S_ISDIR(mode):
-            raise IsADirectoryError(errno.EISDIR, "it is a directory", str(path))
+            raise IsADirectoryError(errno.EISDIR, "it is a directory", os.fsdecode(path))
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "it is a pipe or a device, not a regular file", str(path))
-        return os.fdopen(fd, "rb")
+            raise OSError(errno.EINVAL, "it is a pipe or a device, not a regular file", os.fsdecode(path))
     except OSError:
         os.close(fd)
         raise
+    return fd
 
 
 def read(path: Path, limit: int = MAX_CONFIG, *, follow: bool = True) -> bytes:

@@ -11,14 +11,18 @@ if TYPE_CHECKING:
 
 
 def user_config_dir(environ: Mapping[str, str] | None = None) -> Path:
-    base = (os.environ if environ is None else environ).get("XDG_CONFIG_HOME")
-    # expanduser, not Path.home(): a user without a home is no reason to fail
-    return (Path(base) if base else Path(os.path.expanduser("~/.config"))) / "ralph"  # noqa: PTH111
+    return _folder("XDG_CONFIG_HOME", "~/.config", environ)
 
 
 def user_state_dir(environ: Mapping[str, str] | None = None) -> Path:
-    base = (os.environ if environ is None else environ).get("XDG_STATE_HOME")
-    return (Path(base) if base else Path(os.path.expanduser("~/.local/state"))) / "ralph"  # noqa: PTH111
+    """What ralph remembers from one run to the next, and could do without."""
+    return _folder("XDG_STATE_HOME", "~/.local/state", environ)
+
+
+def _folder(variable: str, default: str, environ: Mapping[str, str] | None) -> Path:
+    base = (os.environ if environ is None else environ).get(variable)
+    # expanduser, not Path.home(): a user without a home is no reason to fail
+    return (Path(base) if base else Path(os.path.expanduser(default))) / "ralph"  # noqa: PTH111
 
 
 def make_folder(path: Path, mode: int = 0o700) -> None:

@@ -64,6 +64,7 @@ class ScriptLauncher(Launcher):
         names = "|".join(sorted(self._variables, key=len, reverse=True))
         self._pattern = re.compile(rf"\$(?:\{{({names})\}}|({names})(?![A-Za-z0-9_]))")
         self._reader = ResponseReader(markers)
+        self.writes = (place.root / "last_agent_output",)
         self._adapter: TranscriptAdapter = IgnoringAdapter()
         runs = " ".join(probed.values.get(name, "") for name in ("AGENT_CLI", "AGENT_ARGS")).strip()
         self.delivery = f"as a file, to agent_invoke in {self._shown}, which runs {runs}"
