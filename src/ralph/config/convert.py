@@ -70,12 +70,6 @@ def expected(name: str, value: Any = None) -> str:
     return "a string"
 
 
-#: A comma that is not in parentheses, unlike the one in `Bash(git log, git diff)`.
-_COMMA = re.compile(r",(?![^()]*\))")
-#: Claude Code also accepts blanks between tools, and no tool has one in its name.
-_COMMA_OR_BLANK = re.compile(r"[,\s]+(?![^()]*\))")
-
-
 _COMMA_LISTS = frozenset(
     {
         "allowed_paths", "agent_priority", "agents", "allowed_tools", "env_deny", "mask_env",
@@ -90,9 +84,23 @@ def split(option: Option, value: Any) -> Any:
         return value
     items = [value] if isinstance(value, str) else list(value)
     if option.name in _COMMA_LISTS:
-        separator = _COMMA_OR_BLANK if option.name == "allowed_tools" else _COMMA
-        items = [part.strip() for item in items for part in separator.split(item)]
+        # Claude Code also accepts blanks between tools, and no tool has one in its name.
+        separators = ", \t\n\r" if option.name == "allowed_tools" else ","
+        items = [part.strip() for item in items for part in split_at_commas(item, separators)]
     return [item for item in items if item.strip()]
+
+
+def split_at_commas(text: str, separators: str = ",") -> list[str]:
+    """Splits at each separator that is not in parentheses, unlike the comma in `Bash(git log, git diff)`."""
+    parts: list[str] = []
+    end, following = len(text), ""
+    for at in range(len(text) - 1, -1, -1):
+        if text[at] in "()":
+            following = text[at]
+        elif text[at] in separators and following != ")":
+            parts.append(text[at + 1 : end])
+            end = at
+    return [text[:end], *reversed(parts)]
 
 
 def short(value: Any) -> str:
