@@ -151,6 +151,6 @@ def test_deadlines_are_shown_per_agent(ralph: Ralph, repo: Path) -> None:
     assert shown == "15m without output (default), 2h per iteration (default)"
     (repo / "ralph.yml").write_text("agent: demo\nadapters:\n  demo:\n    timeout: 90\n")
     (shown,) = rows(ralph("run", "--dry-run").stdout)["deadlines"]
-    assert "1m30s per iteration (adapters.demo.timeout)" in shown
+    assert "1m30s without output (adapters.demo.timeout)" in shown
     (shown,) = rows(ralph("run", "--dry-run", "--timeout", "0").stdout)["deadlines"]
     assert "no limit per iteration (--wall-timeout)" in shown

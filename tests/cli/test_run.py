@@ -322,7 +322,7 @@ def test_the_timeout_of_one_agent_ends_its_iteration(ralph: Ralph, repo: Path) -
         "cli:\n  backend: claude\n  command: ./slow\n  transcript: plain\nadapters:\n  claude:\n    timeout: 1\n"
     )
     result = ralph("run", "1", timeout=30)
-    assert "timeout_wall" in result.stdout, result
+    assert "timeout_idle" in result.stdout, result
 
 
 def test_a_model_that_cannot_be_passed_on_is_reported(ralph: Ralph) -> None:

@@ -90,7 +90,7 @@ def split(option: Option, value: Any) -> Any:
     items = [value] if isinstance(value, str) else list(value)
     if option.name in _COMMA_LISTS:
         # Claude Code also accepts blanks between tools, and no tool has one in its name.
-        separators = ", \t\n" if option.name == "allowed_tools" else ","
+        separators = ", \t\n\r" if option.name == "allowed_tools" else ","
         items = [part.strip() for item in items for part in split_list(item, separators)]
     return [item for item in items if item.strip()]
 
