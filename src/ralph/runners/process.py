@@ -60,9 +60,10 @@ class Supervisor:
         self.close()
 
     def close(self) -> None:
-        if self._keeper is not None:
-            self._keeper.close()
-            self._keeper = None
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.close()
+        if keeper is not None or self._group is not None:
             self._end_orphans()
 
     def run(self, command: Command, sink: Sink, deadlines: Deadlines) -> Ended:
@@ -94,6 +95,6 @@ class Supervisor:
         if self._keeper is not None and self._keeper.has_ended():
             self._keeper_lost()  # between two commands
         if self._keeper is None:
-            self._group = cgroup.create()
+            self._group = self._group or cgroup.create()
             self._keeper = OwnedKeeper(self._locks, self._environ, self._group)
         return self._keeper

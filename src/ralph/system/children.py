@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from types import TracebackType
 
+_KILL_WAIT = 5.0
 _lock = threading.Lock()
 #: what we started and still need, by process ID: ending orphans must spare it
 _ours: dict[int, subprocess.Popen[bytes]] = {}
@@ -32,10 +34,16 @@ def start(argv: list[str], **options: Any) -> subprocess.Popen[bytes]:
 
 
 def finish(process: subprocess.Popen[bytes]) -> int:
-    """Kills a program of ours if it still runs, and its process group. Returns its exit status."""
+    """Kills a program of ours if it still runs, and its process group. Returns its exit status.
+
+    One that hangs in the kernel (a network file system that is gone) is given up.
+    """
     with suppress(OSError):
-        os.killpg(process.pid, 9)
-    status = process.wait()
+        os.killpg(process.pid, signal.SIGKILL)
+    try:
+        status = process.wait(_KILL_WAIT)
+    except subprocess.TimeoutExpired:
+        return -signal.SIGKILL
     with _lock:
         _ours.pop(process.pid, None)
     return status

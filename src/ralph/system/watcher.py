@@ -64,7 +64,7 @@ class _Watcher:
 
     def _started(self) -> subprocess.Popen[bytes] | None:
         try:
-            return children.start(
+            process = children.start(
                 ["/bin/sh", str(_SCRIPT), self._token],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -74,6 +74,9 @@ class _Watcher:
             )
         except OSError:  # no more processes: the program that we want to start fails next
             return None
+        assert process.stdin is not None
+        os.set_blocking(process.stdin.fileno(), False)  # an agent may stop it, and then it no longer reads
+        return process
 
 
 _watcher = _Watcher()
