@@ -89,10 +89,11 @@ class Walk:
 
     def _look(self, path: bytes, scope: Scope | None, *, ignored: bool) -> Folder | None:
         """Reads what is new or different in a folder. None if it cannot be read."""
+        place = self._place + path
         try:
-            own = identity(os.lstat(self._place + path))
-            with os.scandir(self._place + path) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            own = identity(os.lstat(place))
+            with os.scandir(place) as found:
+                entries = list(found)
         except OSError:
             return None
         last = self._last.get(path)
@@ -107,31 +108,31 @@ class Walk:
             if entry.is_dir(follow_symlinks=False):
                 self._subfolder(folder, entry.name, path, scope, ignored=ignored)
             elif entry.name in counted or not self._skips(path + entry.name, entry.name, scope, ignored=ignored):
-                self._file(folder, entry, path, known)
+                self._file(folder, entry, place, known)
         if last is not None and folder.signatures == last.signatures:
             folder.signatures = last.signatures  # so that comparing them takes no time
         return folder
 
     def _file(
-        self, folder: Folder, entry: os.DirEntry[bytes], path: bytes, known: dict[bytes, tuple[Identity, bytes]]
+        self, folder: Folder, entry: os.DirEntry[bytes], parent: bytes, known: dict[bytes, tuple[Identity, bytes]]
     ) -> None:
-        place = self._place + path + entry.name
         try:
             info = entry.stat(follow_symlinks=False)
         except OSError:
             return  # it has just been deleted
-        now: Identity | None = identity(info)
-        assert now is not None
-        old = known.get(entry.name)
-        if old is not None and old[0] == now:
+        name = entry.name
+        found, place = identity(info), parent + name
+        now: Identity | None = found
+        old = known.get(name)
+        if old is not None and old[0] == found:
             sign = old[1]
         else:
             self._check_time()
-            sign, holds = self._contents.signature(place, info, now)
-            now = now if holds else None
+            sign, holds = self._contents.signature(place, info, found)
+            now = found if holds else None
         folder.places.append(place)
         folder.identities.append(now)
-        folder.signatures[entry.name] = sign
+        folder.signatures[name] = sign
 
     def _enter(self, path: bytes, names: list[bytes], scope: Scope | None) -> Scope | None:
         folders = git_folders(os.fsdecode(self._place + path)) if _GIT in names else None
