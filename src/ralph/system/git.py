@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _TIMEOUT = 10.0
 #: How often a stop is checked for while git runs, in seconds.
 _CHECK_EVERY = 0.2
+#: How long it may run if the user has asked to stop, in seconds.
+_STOPPED = 3.0
 _SETTINGS = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.quotepath=off", "core.commitGraph=false")
 #: What git needs of the user's environment. Anything else, such as a key, is not its business.
 _VARIABLES = frozenset({"HOME", "PATH", "TMPDIR", "USER", "XDG_CONFIG_HOME"})
@@ -80,13 +82,14 @@ def _run(
         )
     except OSError:
         return None
-    end = time.monotonic() + timeout
+    began = time.monotonic()
     with process:
         while True:
             try:
                 output, errors = process.communicate(timeout=_CHECK_EVERY)
             except subprocess.TimeoutExpired:
-                if stopped() or time.monotonic() >= end:
+                took = time.monotonic() - began
+                if took >= timeout or (took >= _STOPPED and stopped()):
                     with suppress(ProcessLookupError):
                         os.killpg(process.pid, signal.SIGKILL)
                     return None

@@ -145,12 +145,18 @@ class Walk:
         if path in self._ours:
             return
         if name == _GIT and git_folders(os.fsdecode(self._place + parent)) is not None:
+            self._hooks(folder, path + b"/hooks/")
             return  # git's own folder; one that only has its name counts
         if scope is not None and (ignored or scope.ignores(path, name, is_folder=True)):
             if not self._book.keeps(scope, path, is_folder=True):
                 return
             ignored = True
         folder.below.append((path + b"/", scope, ignored))
+
+    def _hooks(self, folder: Folder, path: bytes) -> None:
+        """The only part of git's own folder that counts: the user's next commit would run what an agent puts there."""
+        if os.path.isdir(self._place + path):  # noqa: PTH112 - bytes
+            folder.below.append((path, Scope(path, b"*.sample\n", None, path), False))
 
     def _skips(self, path: bytes, name: bytes, scope: Scope | None, *, ignored: bool) -> bool:
         if path in self._ours:
