@@ -91,20 +91,21 @@ def _remove(path: Path) -> None:
 
 def _apply(root: Path, edits: bytes) -> None:
     for at in range(0, len(edits) - 2, 3):
+        path = root / _NAMES[edits[at + 1] % len(_NAMES)]
+        if path.is_fifo() and edits[at] % 10 < 3:
+            continue  # writing to it would wait for a reader
         with suppress(OSError, shutil.Error):  # an edit that is not possible
-            _edit(root, edits[at], root / _NAMES[edits[at + 1] % len(_NAMES)], edits[at + 2])
+            _edit(root, edits[at], path, edits[at + 2])
 
 
 def _edit(root: Path, kind: int, path: Path, value: int) -> None:
-    if path.is_fifo() and kind % 10 < 3:
-        return  # writing to it would wait for a reader
     match kind % 10:
         case 0 | 1:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(_TEXTS[value % len(_TEXTS)])
         case 2:  # of the same size, with the same time
             info, text = path.stat(), path.read_bytes()
-            path.write_bytes(text.swapcase() if value % 2 else bytes(byte ^ 1 for byte in text))
+            path.write_bytes(bytes(byte ^ 1 for byte in text))
             os.utime(path, ns=(info.st_atime_ns, info.st_mtime_ns))
         case 3:
             _remove(path)
@@ -118,9 +119,14 @@ def _edit(root: Path, kind: int, path: Path, value: int) -> None:
             os.mkfifo(path)
         case 8:
             os.utime(path, (value, value), follow_symlinks=False)
-        case 9 if (root / ".git" / "HEAD").is_file():
-            (root / ".git" / "info").mkdir(exist_ok=True)
-            (root / ".git" / "info" / "exclude").write_bytes(_TEXTS[value % len(_TEXTS)])
+        case 9:
+            _exclude(root, value)
+
+
+def _exclude(root: Path, value: int) -> None:
+    if (root / ".git" / "HEAD").is_file():
+        (root / ".git" / "info").mkdir(exist_ok=True)
+        (root / ".git" / "info" / "exclude").write_bytes(_TEXTS[value % len(_TEXTS)])
 
 
 def _read(root: Path, *, in_git: bool) -> _Entries:

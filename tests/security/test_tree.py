@@ -34,6 +34,7 @@ HIDDEN = {
     "git gc -q --prune=now",
     "journal": "mkdir -p .ralph/runs.d; echo x > .ralph/latest.sh",
     "last output": "echo x > last_agent_output.sh",
+    "hook": "mkdir -p .git/hooks; echo x > .git/hooks/pre-commit",
     "nested": "git init -q nested; echo x > nested/new",
 }
 

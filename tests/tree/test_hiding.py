@@ -103,6 +103,18 @@ def a_folder_called_git(repo: Path) -> list[str]:
     return ["sub/.git/payload"]
 
 
+def a_repository_that_is_nothing_else(repo: Path) -> list[str]:
+    git(repo, "init", "-q", "sub")
+    (repo / "sub" / ".git" / "payload").write_text("x")
+    return ["sub/.git"]
+
+
+def a_hook(repo: Path) -> list[str]:
+    (repo / ".git" / "hooks").mkdir(exist_ok=True)
+    (repo / ".git" / "hooks" / "pre-commit").write_text("#!/bin/sh\n")
+    return [".git/hooks/pre-commit"]
+
+
 def work_tree_elsewhere(repo: Path) -> list[str]:
     git(repo, "config", "core.worktree", "/nowhere")
     edit(repo)
@@ -118,7 +130,7 @@ def same_size_and_time(repo: Path) -> list[str]:
 
 WAYS = [assume_unchanged, skip_worktree, info_exclude, excludes_file, ignore_file, replaced, recreated, deleted]
 WAYS += [amended_and_pruned, a_normalising_attribute, sparse_checkout, a_folder_called_git, work_tree_elsewhere]
-WAYS += [same_size_and_time]
+WAYS += [same_size_and_time, a_repository_that_is_nothing_else, a_hook]
 
 
 @pytest.mark.parametrize("hide", WAYS, ids=lambda way: way.__name__)
@@ -177,7 +189,7 @@ def test_a_new_repository_inside_is_looked_at(repo: Path) -> None:
     (repo / "vendor" / ".git" / "info").mkdir(exist_ok=True)
     (repo / "vendor" / ".git" / "info" / "exclude").write_text("*\n")
     (repo / "vendor" / "x").write_text("x")
-    assert watch.changes().files == ["vendor/x"]
+    assert watch.changes().files == ["vendor/.git", "vendor/x"]
 
 
 def test_what_was_ignored_before_the_run_does_not_count_unless_it_is_tracked(repo: Path) -> None:

@@ -110,7 +110,9 @@ def git(workdir: Path) -> Check:
     top = (ask_git.ask(place, "rev-parse", "--show-toplevel", timeout=10) or "").strip() if version and place else ""
     facts = {"version": version or None, "repository": top or None}
     if not version:
-        return Check("git", State.WARNING, "not found: changes are detected by the size and time of files only", facts)
+        return Check(
+            "git", State.WARNING, "not found: commits are not counted, and ignored files count as changed", facts
+        )
     refusal = ask_git.refusal(workdir) if not top else None
     if refusal is not None:
         return Check("git", State.WARNING, refusal, facts)

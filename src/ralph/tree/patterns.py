@@ -61,12 +61,14 @@ class Patterns:
 
     def decide(self, path: bytes, name: bytes, *, is_folder: bool) -> bool | None:
         """Whether the last pattern that matches ignores this path, relative to the file's folder. None: none does."""
-        found = [p for p in self._names.get(name, ()) if is_folder or not p.folders_only]
-        if self._suffixes and name.endswith(self._suffixes):
-            for ending, patterns in self._endings.items():
-                if name.endswith(ending):
-                    found += [p for p in patterns if is_folder or not p.folders_only]
-        found += [p for p in self._others if (is_folder or not p.folders_only) and p.matches(path, name)]
+        ends = name.endswith(self._suffixes)
+        if not ends and name not in self._names and not self._others:
+            return None  # as for most files
+        found = [*self._names.get(name, ())]
+        if ends:
+            found += [p for ending, patterns in self._endings.items() if name.endswith(ending) for p in patterns]
+        found += [p for p in self._others if p.matches(path, name)]
+        found = [p for p in found if is_folder or not p.folders_only]
         return max(found, key=lambda p: p.number).ignores if found else None
 
     def _add(self, number: int, line: bytes) -> None:

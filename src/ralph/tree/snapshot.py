@@ -60,6 +60,8 @@ class Changes(msgspec.Struct, frozen=True):
 def changed_files(before: Snapshot, after: Snapshot) -> list[str]:
     """Where a snapshot is incomplete, a file that it does not contain is not a change."""
     names: list[bytes] = []
+    if not before.incomplete and not after.incomplete:  # a repository that is new, or is none any more
+        names += [folder + b".git" for folder in before.nested.keys() ^ after.nested.keys()]
     for folder in before.files.keys() | after.files.keys():
         old, new = before.files.get(folder, {}), after.files.get(folder, {})
         if old is new:

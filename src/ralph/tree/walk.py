@@ -89,10 +89,11 @@ class Walk:
 
     def _look(self, path: bytes, scope: Scope | None, *, ignored: bool) -> Folder | None:
         """Reads what is new or different in a folder. None if it cannot be read."""
+        place = self._place + path
         try:
-            own = identity(os.lstat(self._place + path))
-            with os.scandir(self._place + path) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            own = identity(os.lstat(place))
+            with os.scandir(place) as found:
+                entries = list(found)
         except OSError:
             return None
         last = self._last.get(path)
@@ -107,31 +108,31 @@ class Walk:
             if entry.is_dir(follow_symlinks=False):
                 self._subfolder(folder, entry.name, path, scope, ignored=ignored)
             elif entry.name in counted or not self._skips(path + entry.name, entry.name, scope, ignored=ignored):
-                self._file(folder, entry, path, known)
+                self._file(folder, entry, place, known)
         if last is not None and folder.signatures == last.signatures:
             folder.signatures = last.signatures  # so that comparing them takes no time
         return folder
 
     def _file(
-        self, folder: Folder, entry: os.DirEntry[bytes], path: bytes, known: dict[bytes, tuple[Identity, bytes]]
+        self, folder: Folder, entry: os.DirEntry[bytes], parent: bytes, known: dict[bytes, tuple[Identity, bytes]]
     ) -> None:
-        place = self._place + path + entry.name
         try:
             info = entry.stat(follow_symlinks=False)
         except OSError:
             return  # it has just been deleted
-        now: Identity | None = identity(info)
-        assert now is not None
-        old = known.get(entry.name)
-        if old is not None and old[0] == now:
+        name = entry.name
+        found, place = identity(info), parent + name
+        now: Identity | None = found
+        old = known.get(name)
+        if old is not None and old[0] == found:
             sign = old[1]
         else:
             self._check_time()
-            sign, holds = self._contents.signature(place, info, now)
-            now = now if holds else None
+            sign, holds = self._contents.signature(place, info, found)
+            now = found if holds else None
         folder.places.append(place)
         folder.identities.append(now)
-        folder.signatures[entry.name] = sign
+        folder.signatures[name] = sign
 
     def _enter(self, path: bytes, names: list[bytes], scope: Scope | None) -> Scope | None:
         folders = git_folders(os.fsdecode(self._place + path)) if _GIT in names else None
@@ -144,12 +145,18 @@ class Walk:
         if path in self._ours:
             return
         if name == _GIT and git_folders(os.fsdecode(self._place + parent)) is not None:
+            self._hooks(folder, path + b"/hooks/")
             return  # git's own folder; one that only has its name counts
         if scope is not None and (ignored or scope.ignores(path, name, is_folder=True)):
             if not self._book.keeps(scope, path, is_folder=True):
                 return
             ignored = True
         folder.below.append((path + b"/", scope, ignored))
+
+    def _hooks(self, folder: Folder, path: bytes) -> None:
+        """The only part of git's own folder that counts: the user's next commit would run what an agent puts there."""
+        if os.path.isdir(self._place + path):  # noqa: PTH112 - bytes
+            folder.below.append((path, Scope(path, b"*.sample\n", None, path), False))
 
     def _skips(self, path: bytes, name: bytes, scope: Scope | None, *, ignored: bool) -> bool:
         if path in self._ours:
