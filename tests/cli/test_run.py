@@ -68,7 +68,7 @@ def test_an_agent_that_ralph_knows_needs_a_prompt_that_says_something(ralph: Ral
 @pytest.mark.parametrize("text", ["PROMPT.md", "./README.md", "~/notes.txt"])
 def test_a_prompt_that_is_the_name_of_a_file_is_a_warning(ralph: Ralph, text: str) -> None:
     (Path(os.environ["HOME"]) / "notes.txt").write_text("notes")
-    result = ralph("run", "1", "--agent-cmd", f"cat; echo '{DONE}'", "-p", text)
+    result = ralph("run", "1", "--agent-cmd", f"echo '{DONE}'", "-p", text)
     assert result.returncode == 0, result
     assert f"is the text '{text}', not the file of that name; to use the file: -P {text}" in result.stdout
     assert "not the file" not in ralph("run", "1", "--agent-cmd", f"echo '{DONE}'", "-p", "Fix it.").stdout
