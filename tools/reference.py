@@ -13,6 +13,7 @@ import click
 
 from ralph.cli.group import ralph
 from ralph.config.durations import format_duration
+from ralph.config.guards import GUARDS, PROTECTED, Guard
 from ralph.config.settings import FIELDS, OPTIONS, default, is_duration
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -40,9 +41,10 @@ def configuration() -> str:
         "Generated from the table of settings by `make docs`.",
         "",
         "A setting can come from several places. From strongest to weakest, these are: a flag, an environment",
-        "variable, the nearest `ralph.yml` (in the working directory or above it, or the one you name with `-c FILE`),",
-        "and your own `~/.config/ralph/ralph.yml`. `ralph config` shows the effective settings and where each value",
-        "comes from. `ralph config --schema` prints a JSON schema for your editor.",
+        "variable, the nearest `ralph.yml` (in the working directory or above it, up to the top of the repository, or",
+        "the one you name with `-c FILE`), and your own `~/.config/ralph/ralph.yml`. Some of them guard you: there,",
+        "the [stricter value](#guards) counts. `ralph config` shows the effective settings and where each value comes",
+        "from. `ralph config --schema` prints a JSON schema for your editor.",
         "",
         "If a file uses several keys for one setting, the first key in the table wins. Durations are in seconds, or",
         "written as `90s`, `15m` or `1h30m`. 0 disables a limit.",
@@ -58,7 +60,45 @@ def configuration() -> str:
         variables = "" if option.name == "adapters" else ", ".join(f"`{v}`" for v in option.all_env)
         text = option.help.partition(" [default")[0].rstrip(".").replace("|", "\\|")
         parts.append(f"| {keys} | {flags} | {variables} | {_default(option.name)} | {text} |")
-    return "\n".join(parts) + "\n"
+    return "\n".join([*parts, *_guards()]) + "\n"
+
+
+_STRICTER = {
+    Guard.YES: "yes, if either is yes",
+    Guard.NO: "no, if either is no",
+    Guard.LOWEST: "the lower limit",
+    Guard.HIGHEST: "the higher number",
+    Guard.ALL: "the entries of both",
+    Guard.PATHS: "files that both allow",
+    Guard.TOOLS: "tools that both allow; if there is none, yours",
+    Guard.ADAPTERS: "for each agent, disabled if either is, and the lower timeout",
+    Guard.USERS: "yours",
+}
+
+
+def _guards() -> list[str]:
+    rows = []
+    for guard, text in _STRICTER.items():
+        names = ", ".join(f"`{option.name}`" for option in OPTIONS if GUARDS.get(option.name) is guard)
+        rows.append(f"| {names} | {text} |")
+    return [
+        "",
+        "## Guards",
+        "",
+        "A project may tighten these settings, but not loosen them. If a project's file and your own file set one of",
+        "them, this counts:",
+        "",
+        "| Settings | What counts |",
+        "|---|---|",
+        *rows,
+        "",
+        f"A project cannot change the defaults of {', '.join(f'`{name}`' for name in sorted(PROTECTED))}, and it can",
+        "replace a default limit by another one, but not remove it. To let a project loosen a guard, approve its value",
+        "with `ralph trust` (see [Trust](../explanation/trust.md)). What you set on the command line or in the",
+        "environment always counts.",
+        "",
+        "An unknown key is a warning, but an error if it looks like a misspelled guard, such as `max_cots`.",
+    ]
 
 
 def _default(name: str) -> str:

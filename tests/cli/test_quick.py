@@ -99,5 +99,5 @@ def test_other_forms_are_left_to_click(arguments: list[str]) -> None:
 def test_mistakes_are_reported_by_click(ralph: Ralph, repo: Path) -> None:
     result = ralph("run", "--prmpt", "x")
     assert result.returncode == 64
-    assert "No such option" in result.stderr
+    assert "There is no option" in result.stderr
     assert "--prompt" in result.stderr

@@ -7,13 +7,13 @@ import shlex
 import stat
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     Ralph = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -43,24 +43,48 @@ def recorded(folder: Path, iteration: int = 1, name: str = "stdout.raw") -> byte
 # -- the prompt
 
 
-def test_a_command_needs_no_prompt_and_a_note_says_so(ralph: Ralph, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["flag", "environment", "file", "custom"])
+def test_a_command_may_run_without_a_prompt_if_an_empty_one_is_given(ralph: Ralph, tmp_path: Path, how: str) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    result = ralph("run", "--agent-cmd", rf"printf 'hello\n{DONE}\n'", cwd=empty)
+    if how == "file":
+        (empty / "ralph.yml").write_text(f"agent_cmd: echo '{DONE}'\n")
+    if how == "custom":
+        (empty / "ralph.yml").write_text(f"agent: custom\ncommand: echo\nargs: ['{DONE}']\nprompt_mode: stdin\n")
+    flags = ("--agent-cmd", f"echo '{DONE}'") if how == "flag" else ()
+    env = {"AGENT_CMD": f"echo '{DONE}'"} if how == "environment" else {}
+    explained(ralph("run", *flags, cwd=empty, env=env), "there is no prompt", "-p ''")
+    assert not (empty / ".ralph").exists()
+    result = ralph("run", *flags, "-p", "", cwd=empty, env=env)
     assert result.returncode == 0, result
     assert "no prompt:" in result.stdout
     assert "Iterations 1\n" in result.stdout
 
 
-@pytest.mark.parametrize("how", ["environment", "file"])
-def test_such_a_command_can_also_come_from_the_environment_or_a_file(ralph: Ralph, tmp_path: Path, how: str) -> None:
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    if how == "file":
-        (empty / "ralph.yml").write_text(f"agent_cmd: echo '{DONE}'\n")
-    result = ralph("run", cwd=empty, env={"AGENT_CMD": f"echo '{DONE}'"} if how == "environment" else {})
+def test_an_agent_that_ralph_knows_needs_a_prompt_that_says_something(ralph: Ralph) -> None:
+    explained(ralph("run", "--agent", "demo", "-p", ""), "the prompt (--prompt) is empty")
+
+
+@pytest.mark.parametrize("text", ["PROMPT.md", "./README.md", "~/notes.txt"])
+def test_a_prompt_that_is_the_name_of_a_file_is_a_warning(ralph: Ralph, text: str) -> None:
+    (Path(os.environ["HOME"]) / "notes.txt").write_text("notes")
+    result = ralph("run", "1", "--agent-cmd", f"echo '{DONE}'", "-p", text)
     assert result.returncode == 0, result
-    assert "no prompt:" in result.stdout
+    assert f"is the text '{text}', not the file of that name; to use the file: -P {text}" in result.stdout
+    assert "not the file" not in ralph("run", "1", "--agent-cmd", f"echo '{DONE}'", "-p", "Fix it.").stdout
+
+
+@pytest.mark.parametrize(
+    ("flag", "hint"),
+    [
+        ("--max-iterations", "'--max-iterations'; the number of iterations is an argument: ralph run 10."),
+        ("--root", "'--root'; use --cwd."),
+        ("--max-cots", "'--max-cots' (did you mean '--max-cost'?)."),
+        ("--wibble", "'--wibble'."),
+    ],
+)
+def test_an_unknown_option_is_explained_without_far_fetched_suggestions(ralph: Ralph, flag: str, hint: str) -> None:
+    explained(ralph("run", flag, "3"), f"There is no option {hint}\n")
 
 
 @pytest.mark.parametrize("config", ["agent: demo\n", "cli:\n  backend: custom\n  command: cat\n"])
@@ -376,7 +400,7 @@ def test_a_second_run_in_the_same_directory_is_an_error(ralph: Ralph, repo: Path
 
 
 def test_warnings_about_the_file_are_shown(ralph: Ralph, repo: Path) -> None:
-    (repo / "ralph.yml").write_text("max_iteratons: 3\nhats: {}\n")
+    (repo / "ralph.yml").write_text("retry_dely: 3\nhats: {}\n")
     result = ralph("run", "1", "--agent-cmd", "cat")
-    assert "did you mean 'max_iterations'" in result.stdout
+    assert "did you mean 'retry_delay'" in result.stdout
     assert "not acted on yet: hats" in result.stdout

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ralph.config.layers import Resolved, resolve
-from ralph.config.settings import FIELDS, OPTIONS, is_duration, is_list
+from ralph.config.settings import FIELDS, OPTIONS, VARIABLES, is_duration, is_list
 from ralph.errors import UsageError
 
 
@@ -211,7 +211,7 @@ def test_keys_that_only_other_tools_support_share_one_warning(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("yaml", "line", "key", "meant"),
     [
-        ("max_iteratons: 3\n", 1, "max_iteratons", "max_iterations"),
+        ("retry_dely: 3\n", 1, "retry_dely", "retry_delay"),
         ("cli:\n  backnd: claude\n", 2, "cli.backnd", "cli.backend"),
         ("event_lop:\n  prompt: x\n", 1, "event_lop", "event_loop"),
         ("adapters:\n  claude:\n    timout: 3\n", 3, "adapters.claude.timout", "timeout"),
@@ -223,6 +223,36 @@ def test_an_unknown_key_is_a_warning_with_its_line_and_the_nearest_key(
     (warning,) = from_yaml(tmp_path, yaml).warnings
     assert warning.startswith(f"ralph.yml:{line}: unknown key '{key}'")
     assert f"'{meant}'" in warning
+
+
+@pytest.mark.parametrize(
+    ("yaml", "key", "meant"),
+    [
+        ("max_cots: 5\n", "max_cots", "max_cost"),
+        ("max-cost: 5\n", "max-cost", "max_cost"),
+        ("maxiterations: 5\n", "maxiterations", "max_iterations"),
+        ("event_loop:\n  max_token: 5\n", "event_loop.max_token", "event_loop.max_tokens"),
+        ("env_dny: [X]\n", "env_dny", "env_deny"),
+        ("allowed_path: [src]\n", "allowed_path", "allowed_paths"),
+    ],
+)
+def test_a_misspelled_guard_is_an_error(tmp_path: Path, yaml: str, key: str, meant: str) -> None:
+    assert f"unknown key '{key}' (did you mean '{meant}'?): correct or remove it" in mistakes(tmp_path, yaml)
+    with pytest.raises(UsageError, match=r"unknown variable RALPH_MAX_COTS \(did you mean 'RALPH_MAX_COST'\?\)"):
+        resolve(tmp_path, {}, environ={"RALPH_MAX_COTS": "5"})
+
+
+@pytest.mark.parametrize("key", ["version", "timeout", "max_retries", "retries", "name", "cost"])
+def test_a_key_that_is_only_a_little_like_a_guard_is_a_warning(tmp_path: Path, key: str) -> None:
+    (warning,) = from_yaml(tmp_path, f"{key}: 1\n").warnings
+    assert f"unknown key '{key}'" in warning
+
+
+def test_an_unknown_variable_is_a_warning_but_not_those_that_ralph_sets_itself(tmp_path: Path) -> None:
+    known = dict.fromkeys(VARIABLES, "1")
+    assert resolve(tmp_path, {}, environ=known | {"RALPH_EMPTY": ""}).warnings == []
+    (warning,) = resolve(tmp_path, {}, environ=known | {"RALPH_AGNT": "x", "OTHER": "1"}).warnings
+    assert warning == "unknown variable RALPH_AGNT (did you mean 'RALPH_AGENT'?); it is ignored"
 
 
 def test_an_unknown_agent_in_adapters_is_a_warning_with_the_nearest_name(tmp_path: Path) -> None:

@@ -62,16 +62,18 @@ def test_the_prompt_is_read_again_each_time(tree: Path) -> None:
     assert source.read() == "two\n"
 
 
-def test_only_a_command_can_run_without_a_prompt(tree: Path) -> None:
-    source = found(tree, agent_cmd="cat")
+def test_only_a_command_can_run_without_a_prompt_and_only_if_that_is_typed(tree: Path) -> None:
+    source = found(tree, agent_cmd="cat", prompt="")
     assert source.absent
     assert source.read() == ""
-    (tree / "work" / "PROMPT.md").write_text("")
-    assert not source.absent
-    with pytest.raises(UsageError, match="empty"):
-        source.read()
-    with pytest.raises(UsageError, match="does not exist"):
-        found(tree, agent_cmd="cat", prompt_file="missing.md").read()
+    for other in (found(tree, "prompt: ''\n", agent_cmd="cat"), found(tree, prompt="", agent="claude")):
+        assert not other.absent
+        with pytest.raises(UsageError, match="is empty"):
+            other.read()
+    for missing in (found(tree, agent_cmd="cat"), found(tree, agent_cmd="cat", prompt_file="missing.md")):
+        assert not missing.absent
+        with pytest.raises(UsageError, match="does not exist"):
+            missing.read()
 
 
 def test_a_tilde_stands_for_the_home_directory(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,3 +121,13 @@ def test_an_approved_configuration_that_is_run_does_not_see_the_users_denied_var
     ralph("trust")
     ralph("config", env={"DENIED_TOKEN": "denied-4711-value"})
     assert (repo / "seen").read_text() == "\n"
+
+
+def test_the_repositorys_prices_need_approval_if_the_user_set_a_budget(ralph: Ralph, repo: Path) -> None:
+    (repo / "ralph.yml").write_text("prices: free.toml\n")
+    (repo / "free.toml").write_text('["*"]\ninput = 0\noutput = 0\n')
+    flags = ("run", "1", "--agent-cmd", f"echo '{DONE}'")
+    assert ralph(*flags).returncode == 0
+    refused = ralph(*flags, "--max-cost", "5")
+    assert refused.returncode == 64
+    assert "free.toml (ralph.yml:1)" in refused.stderr

@@ -102,7 +102,17 @@ def invoke() -> tuple[object, str]:
         return 0, ""
     except click.ClickException as error:
         message = io.StringIO()
-        error.show(message)
+        _clear(error).show(message)
         return 64, message.getvalue().removesuffix("\n")
     except click.Abort:
         return 130, ""
+
+
+def _clear(error: click.ClickException) -> click.ClickException:
+    """With a better suggestion: click's own are far-fetched (--confirmations for --max-iterations)."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return error
+    from ralph.cli.options import suggestion
+
+    name = error.option_name
+    return click.NoSuchOption(name, f"There is no option '{name}'{suggestion(name, error.ctx.command)}.", ctx=error.ctx)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ralph.config.settings import BY_NAME, FIELDS, OPTIONS, is_list, is_yes_or_no
+from ralph.errors import closest, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +40,35 @@ class GroupedCommand(click.Command):
         formatter.write_text(
             "Switches that ralph.yml can turn on have a --no- form that turns them off, such as --no-pty."
         )
+
+
+#: What people type for `ralph run`, because other tools call it so.
+_ELSEWHERE: dict[str, tuple[str, ...]] = {
+    "--agent": ("--tool", "--backend", "--provider", "--engine", "--executor", "--cli"),
+    "--cwd": ("--root", "--dir", "--directory", "--workdir", "--working-dir", "--path", "--project", "-C"),
+    "--max-cost": ("--budget", "--cost", "--max-budget", "--max-budget-usd", "--max-cost-usd"),
+    "--max-runtime": ("--max-time", "--max-duration", "--duration"),
+    "--max-calls-per-hour": ("--calls",),
+    "--verify": ("--test", "--check", "--gate"),
+    "--ui json": ("--json", "--output-format"),
+    "--ui quiet": ("--quiet", "-q", "--silent"),
+    "-P": ("--file", "-f"),
+}
+_COUNTS = frozenset(
+    {"--max-iterations", "--max-iteration", "--iterations", "--max-iters", "--iters", "--loops", "--max-loops", "-n"}
+)
+
+
+def suggestion(flag: str, command: click.Command) -> str:
+    """What to use instead of an option that the command does not have, as the end of a sentence. It may be empty."""
+    if command.name == "run":
+        if flag in _COUNTS:
+            return "; the number of iterations is an argument: ralph run 10"
+        for ours, theirs in _ELSEWHERE.items():
+            if flag in theirs:
+                return f"; use {ours}"
+    flags = [name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)]
+    return did_you_mean(closest(flag, [name for name in flags if name.startswith("--")], cutoff=0.75))
 
 
 def setting_options(function: F) -> F:

@@ -31,8 +31,8 @@ class Guard(StrEnum):
 
 
 GUARDS: dict[str, Guard] = {
-    **dict.fromkeys(("mask", "redact_raw", "exclusive", "interactive", "verify_strict"), Guard.YES),
-    **dict.fromkeys(("preserve_anthropic_api_key", "breaker_auto_reset"), Guard.NO),
+    **dict.fromkeys(("mask", "redact_raw", "exclusive", "interactive"), Guard.YES),
+    **dict.fromkeys(("preserve_anthropic_api_key", "breaker_auto_reset", "verify_baseline"), Guard.NO),
     **dict.fromkeys(("max_iterations", "max_runtime", "max_cost", "max_tokens", "max_failures"), Guard.LOWEST),
     **dict.fromkeys(("max_calls_per_hour", "max_wait", "limit_retries", "denied_after"), Guard.LOWEST),
     **dict.fromkeys(("stuck_after", "same_error_after", "same_answer_after"), Guard.LOWEST),

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 DEFAULT_PROMPT_FILE = "PROMPT.md"
 #: In bytes; more than any agent takes.
 MAX_PROMPT = 16 << 20
-#: Printed for a run without a prompt, which is allowed only with --agent-cmd.
-NO_PROMPT = f"no prompt: there is no -p, no -P and no {DEFAULT_PROMPT_FILE}, so the command gets an empty prompt"
+#: Printed for a run without a prompt, which is allowed only for a command of the user's own.
+NO_PROMPT = "no prompt: -p is empty, so the command gets an empty prompt"
+
+
+_LONGEST_NAME = 255
 
 
 class PromptSource(msgspec.Struct, frozen=True):
@@ -31,7 +34,7 @@ class PromptSource(msgspec.Struct, frozen=True):
     origin: str
     #: the path in messages
     label: str = ""
-    #: if the file does not exist, the prompt is empty
+    #: the text may be empty
     optional: bool = False
     #: the user named the file, so it may be a pipe
     typed: bool = False
@@ -43,7 +46,7 @@ class PromptSource(msgspec.Struct, frozen=True):
     @property
     def absent(self) -> bool:
         """Whether there is no prompt, for an agent that does not need one."""
-        return self.optional and self.path is not None and not self.path.exists()
+        return self.optional and not self.text
 
     @property
     def gone(self) -> bool:
@@ -52,7 +55,7 @@ class PromptSource(msgspec.Struct, frozen=True):
     def read(self) -> str:
         """The current prompt. Raises a UsageError if there is none."""
         if self.text is not None:
-            if not self.text.strip():
+            if not self.text.strip() and not self.optional:
                 raise UsageError(f"the prompt ({self.origin}) is empty: describe what the agent should do")
             return self.text
         assert self.path is not None
@@ -60,11 +63,10 @@ class PromptSource(msgspec.Struct, frozen=True):
             data = read_any(self.path, MAX_PROMPT) if self.typed else read(self.path, MAX_PROMPT)
             text = data.decode("utf-8", "surrogateescape")
         except FileNotFoundError:
-            if self.optional:
-                return ""
             raise UsageError(
                 f"there is no prompt: {self.path} does not exist.\n"
-                "  Write one, or use -p 'TEXT' or -P FILE. To start from a template: ralph init"
+                "  Write one, or use -p 'TEXT' or -P FILE. To start from a template: ralph init\n"
+                "  For a command of your own that needs none: -p ''"
             ) from None
         except OSError as error:
             raise UsageError(f"the prompt {self.path} cannot be read: {error.strerror}") from None
@@ -79,19 +81,33 @@ def from_settings(resolved: Resolved, workdir: Path) -> PromptSource:
     """The prompt from -p, -P, ralph.yml or PROMPT.md."""
     settings = resolved.settings
     if settings.prompt is not None:
-        return PromptSource(settings.prompt, None, resolved.origins["prompt"])
+        # Without a prompt, an agent might do anything. A command of the user's own may need none, if they say so.
+        optional = settings.agent == "custom" and settings.prompt == "" and resolved.origins["prompt"].startswith("-")
+        return PromptSource(settings.prompt, None, resolved.origins["prompt"], optional=optional)
     origin = resolved.origins["prompt_file"]
     if settings.prompt_file is None:
-        path = workdir / DEFAULT_PROMPT_FILE
-        # A file that exists now must not disappear later: without its prompt, an agent might do anything.
-        optional = settings.agent_cmd is not None and not path.exists()
-        return PromptSource(None, path, origin, DEFAULT_PROMPT_FILE, optional=optional)
+        return PromptSource(None, workdir / DEFAULT_PROMPT_FILE, origin, DEFAULT_PROMPT_FILE)
     path = path_of(resolved, workdir)
     typed = resolved.bases.get("prompt_file") in (None, user_config_dir(resolved.environ))
     source = PromptSource(None, path, origin, _label(path, workdir), typed=typed)
     if typed and _is_readable_once(path):
         return PromptSource(source.read(), None, source.shown)
     return source
+
+
+def looks_like_a_file(resolved: Resolved, workdir: Path) -> str | None:
+    """A warning if the text of the prompt is the name of a file."""
+    text = resolved.settings.prompt
+    if not text or len(text) > _LONGEST_NAME or "\n" in text or not _is_file(text, workdir):
+        return None
+    origin = resolved.origins["prompt"]
+    flag = "-P" if origin.startswith("-") else "prompt_file:"
+    return f"the prompt ({origin}) is the text '{text}', not the file of that name; to use the file: {flag} {text}"
+
+
+def _is_file(text: str, workdir: Path) -> bool:
+    name = os.path.expanduser(text.strip())  # noqa: PTH111 - it may not be a path at all
+    return any(os.path.isfile(os.path.join(place, name)) for place in (workdir, Path.cwd()))  # noqa: PTH113, PTH118
 
 
 def path_of(resolved: Resolved, workdir: Path) -> Path:

@@ -21,7 +21,6 @@ from ralph.launching.prompt import path_of
 from ralph.system.digest import digest
 from ralph.system.files import leads_out, repository
 from ralph.system.folders import user_config_dir
-from ralph.trust.commands import TooMuchError, files_of
 from ralph.trust.items import Item, of_command, of_files, of_journal, of_others_files, of_path, of_setting
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ _TYPED = re.compile(r"-.*|[A-Z][A-Z0-9_]*")
 
 def items_to_approve(resolved: Resolved, workdir: Path) -> list[Item]:
     """Everything that needs approval before a run with these settings."""
-    found = [*_project_agents(resolved, workdir), *_paths(resolved, workdir)]
+    found = [*_project_agents(resolved, workdir), *_paths(resolved, workdir), *_prices(resolved)]
     if not all(origin == "default" or _TYPED.fullmatch(origin) for origin in resolved.origins.values()):
         found += _agent(resolved, workdir)
         checks = resolved.projects_part.get("verify", resolved.settings.verify)
@@ -143,6 +142,8 @@ def _command(
     name = next((name for name in names if _from_repository(resolved, name)), None)
     if name is None:
         return []
+    from ralph.trust.commands import TooMuchError, files_of  # late: most repositories bring no command
+
     root = resolved.bases.get(name, workdir)
     origin = resolved.origins[name]
     source = next((file for file in resolved.files if file.parent == root), None)
@@ -152,6 +153,17 @@ def _command(
     except TooMuchError as error:
         raise UsageError(f"{origin}: this {names[0]} cannot be checked: {error}. Put it in a script") from None
     return found + of_command(names[0], paths, root, origin, at_start=at_start)
+
+
+def _prices(resolved: Resolved) -> list[Item]:
+    """The repository's prices, if the user set a budget: with a price of 0, it would never be reached."""
+    settings = resolved.settings
+    if not settings.prices or not settings.max_cost or not _is_users(resolved, "max_cost"):
+        return []
+    if not _from_repository(resolved, "prices"):
+        return []
+    base = resolved.bases["prices"]
+    return of_files([base / Path(settings.prices).expanduser()], base, resolved.origins["prices"], at_start=False)
 
 
 # -- paths that lead out of the repository

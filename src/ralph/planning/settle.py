@@ -15,6 +15,7 @@ from ralph.dialects.detect import RUN_TO_BE_READ, Dialect, choose, find
 from ralph.dialects.modules import AGENT_SETTINGS, module
 from ralph.errors import UsageError
 from ralph.launching.environment import withholding, without
+from ralph.launching.prompt import looks_like_a_file
 from ralph.planning.approvals import looser_settings, of_config, of_dialect
 from ralph.trust.approval import VARIABLE, Trust, required
 
@@ -70,7 +71,8 @@ def settle(
     base = resolved.bases.get("cwd")
     if base is not None:  # a file sets it
         workdir = working_directory(str(base / Path(resolved.settings.cwd or ".").expanduser()))
-    return Settled(resolved, workdir, trust)
+    file = looks_like_a_file(resolved, workdir)
+    return Settled(resolved.warn(file) if file else resolved, workdir, trust)
 
 
 def _may_loosen(resolved: Resolved, trust: Trust) -> tuple[Trust, frozenset[str]]:
