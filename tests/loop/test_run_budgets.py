@@ -109,6 +109,12 @@ def test_what_was_seen_before_ralph_died_counts_when_the_run_is_resumed(
     )
 
 
+def test_a_run_that_died_has_used_at_least_what_its_iterations_used(run_rtf1: Run, ralph: Ralph) -> None:
+    usage = rtf1("usage", usage={"prompt_tokens": 1000, "completion_tokens": 1})
+    assert run_rtf1(f"{usage}\n[ $RALPH_ITERATION = 1 ] && exit\n{KILL}", "3").code == -9
+    assert " ≥ 1,001 tokens" in ralph("runs").stdout
+
+
 def test_the_cost_is_computed_while_the_agent_works(run: Run, repo: Path, claude: FirstAnswer) -> None:
     table = repo.parent / f"{repo.name}-prices.toml"
     table.write_text('["*"]\ninput = 1000\noutput = 1000\n')  # a tenth of a cent for each token

@@ -23,6 +23,7 @@ from ralph.system.files import open_regular
 from ralph.system.text import AT_LEAST
 from ralph.system.text import count as count_of
 from ralph.transcripts.events import Usage, encode
+from ralph.transcripts.meta import Kind
 from ralph.trust.approval import from_environment
 
 if TYPE_CHECKING:
@@ -68,16 +69,21 @@ def _tokens(usage: dict[str, Any] | None) -> str:
     return f"{AT_LEAST if usage.get('at_least') else ''}{count_of(usage['total_tokens'], 'token')}"
 
 
-def _usage(end: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The usage in the end of a run, with its total. None if it is unknown: a journal may come from anywhere."""
+def _usage(paths: RunPaths, end: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The usage of a run, with its total. Without an end, it is at least that of the last iteration that ended.
+
+    None if it is unknown: a journal may come from anywhere.
+    """
+    last = end or (reader.last_meta(paths, Kind.ITERATION_END) or {}).get("state")
     try:
-        usage = msgspec.convert((end or {}).get("usage") or {}, Usage)
+        usage = msgspec.convert(last.get("usage") or {}, Usage) if isinstance(last, dict) else Usage()
     except msgspec.ValidationError:
         return None
     total = known_total(usage)
     if total is None:
         return None
-    known: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(usage, total_tokens=total))
+    lower = usage.at_least or end is None
+    known: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(usage, total_tokens=total, at_least=lower))
     return known
 
 
@@ -108,7 +114,7 @@ def _summary(paths: RunPaths) -> dict[str, Any]:
         "exit_code": end.get("exit_code") if end else None,
         "iterations": iterations,
         "seconds": seconds,
-        "usage": _usage(end),
+        "usage": _usage(paths, end),
         "agent": str(facts.get("agent", "?")),
         "reason": reason,
         "path": str(paths.root),
