@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -41,3 +42,8 @@ def test_a_stopped_watcher_does_not_block(pid: int) -> None:
 
 def test_the_mark_reaches_the_program(pid: int) -> None:
     assert b"_RALPH_WATCHED=" in short.run(["env"], timeout=20, env={"PATH": os.environ["PATH"]}).stdout
+
+
+def test_the_watcher_survives_an_agent_that_ends_ralph_by_name(pid: int) -> None:
+    """`pkill -f ralph` ends ralph and its keeper at once."""
+    assert b"ralph" not in Path(f"/proc/{pid}/cmdline").read_bytes()

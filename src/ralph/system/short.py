@@ -27,7 +27,7 @@ _POLL = 0.05
 #: How long to read the output of a program that has exited, while something that it started holds it open.
 _DRAIN = 0.2
 #: The user wants to stop: what runs afterwards, to report what happened, must be quick.
-_HURRY = 5.0
+_HURRY = 3.0
 
 
 class Finished(msgspec.Struct, frozen=True):

@@ -64,8 +64,14 @@ class _Watcher:
 
     def _started(self) -> subprocess.Popen[bytes] | None:
         try:
+            # By a descriptor, because its name must not be in the command line: `pkill -f ralph` would end it, too.
+            script = os.open(_SCRIPT, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # too many open files
+            return None
+        try:
             process = children.start(
-                ["/bin/sh", str(_SCRIPT), self._token],
+                ["/bin/sh", f"/dev/fd/{script}", self._token],
+                pass_fds=(script,),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -74,6 +80,8 @@ class _Watcher:
             )
         except OSError:  # no more processes: the program that we want to start fails next
             return None
+        finally:
+            os.close(script)
         assert process.stdin is not None
         os.set_blocking(process.stdin.fileno(), False)  # an agent may stop it, and then it no longer reads
         return process
