@@ -8,36 +8,16 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from processes import eventually, nothing_left_behind
-from ralph.agents.adapters import create
-from ralph.as_claude.flags import Asked, Flag, Format, parse
-from ralph.as_claude.writer import ClaudeWriter, usage
-from ralph.errors import UsageError
-from ralph.judging.observe import Observation
-from ralph.judging.signals import Markers
-from ralph.transcripts.events import (
-    Tag,
-    Text,
-    ToolCall,
-    ToolEnd,
-    ToolOutput,
-    ToolRef,
-    ToolResult,
-    ToolStart,
-    ToolStatus,
-    Usage,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-TOOLS = Flag("--allowedTools", ("Read", "Write", "Bash"))
 BROKE = "the model broke"
 MESSAGE = {"type": "item.completed", "item": {"id": "i1", "type": "agent_message", "text": "fixed the bug"}}
 COMMAND = {"id": "i2", "type": "command_execution", "command": "cat plan", "status": "in_progress"}
@@ -292,20 +272,6 @@ def test_errors_of_the_provider_have_claudes_words(
     assert message in last["errors"][0]
 
 
-def test_the_reset_time_survives_the_way_through_claudes_words(codex: Callable[..., Path], tmp_path: Path) -> None:
-    limit = "You've hit your usage limit. Try again in 90 minutes."
-    codex(writes({"type": "turn.failed", "error": {"message": limit}}, code=1))
-    earliest = time.time() + 90 * 60
-    _, lines, _ = call(tmp_path, "--agent", "codex", "-p", "x")
-    adapter = create("claude")
-    seen = Observation(Markers())
-    for line in lines:
-        seen.feed(adapter.feed(json.dumps(line)))
-    seen.feed(adapter.flush())
-    assert seen.resets_at is not None
-    assert earliest - 60 <= seen.resets_at <= time.time() + 91 * 60
-
-
 def test_an_installed_program_runs_without_a_shell_or_arguments(
     codex: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -472,73 +438,3 @@ def test_a_claude_that_is_this_command_does_not_start_itself_forever(
     assert code == 64
     assert "itself" in errors
     assert lines[-1]["is_error"] is True
-
-
-@pytest.mark.parametrize(
-    ("line", "asked"),
-    [
-        (["-p", "do it"], Asked("do it")),
-        (["-p", "- a list"], Asked("- a list")),
-        (["-p", "--help me please"], Asked("--help me please")),
-        (["-p", "-x"], Asked("-x")),
-        (["do it", "-p"], Asked("do it")),
-        (["-p", "--verbose", "do it"], Asked("do it")),
-        (["-p", "--output-format", "json", "do it"], Asked("do it", format=Format.JSON)),
-        (["-p", "--verbose"], Asked()),
-        (["--print"], Asked()),
-        (["--allowedTools", "Bash,Edit", "--print"], Asked(others=(Flag("--allowedTools", ("Bash,Edit",)),))),
-        (["--allowedTools", "Read", "Write", "Bash"], Asked(others=(TOOLS,))),
-        (["-p", "--allowedTools", "Read", "Write", "Bash"], Asked(others=(TOOLS,))),
-        (["-p", "do it", "--allowedTools", "Read", "Write", "Bash"], Asked("do it", others=(TOOLS,))),
-        (["--allowedTools", "Read", "Write", "Bash", "--", "do it"], Asked("do it", others=(TOOLS,))),
-        (["--allowedTools", "Read", "Write", "Bash", "--verbose", "do it"], Asked("do it", others=(TOOLS,))),
-        (["--allowedTools=Read", "do it"], Asked("do it", others=(Flag("--allowedTools", ("Read",)),))),
-        (["--add-dir", "/a", "/b", "-p", "do it"], Asked("do it", others=(Flag("--add-dir", ("/a", "/b")),))),
-        (["--mcp-config", "a.json", "b.json", "-p"], Asked(others=(Flag("--mcp-config", ("a.json", "b.json")),))),
-        (["--made-up", "value", "--print"], Asked(others=(Flag("--made-up", ("value",)),))),
-        (["--made-up=value", "do it"], Asked("do it", others=(Flag("--made-up=value"),))),
-        (["-p", "--debug", "api", "do it"], Asked("do it")),
-        (["-p", "--effort", "high", "do it"], Asked("do it", effort="high")),
-        (["-pr", "s-1", "do it"], Asked("do it", resume="s-1")),
-        (["--resume", "s-1", "-p", "do it"], Asked("do it", resume="s-1")),
-        (["-p", "do it", "--resume"], Asked("do it", resume="")),
-        (["-c", "-p", "do it"], Asked("do it", continue_last=True)),
-        (["-pc", "do it"], Asked("do it", continue_last=True)),
-        (["-p", "one", "two"], Asked("one")),
-        (["one", "two"], Asked("one")),
-        (["-p", "--", "--verbose"], Asked("--verbose")),
-        (["--append-system-prompt", "--be brief", "-p", "do it"], Asked("do it", system=(("--be brief", False),))),
-        (["--system-prompt-file", "s.md", "-p", "do it"], Asked("do it", system=(("s.md", True),))),
-        (["--dangerously-skip-permissions", "-p", "do it"], Asked("do it", skip_permissions=True)),
-        (["--permission-mode", "bypassPermissions", "-p", "do it"], Asked("do it")),
-        (["--model", "m", "--agent=codex", "-p", "do it"], Asked("do it", "codex", "m")),
-        (["stray", "-p", "do it"], Asked("do it")),
-        ([], Asked()),
-    ],
-)
-def test_claudes_command_lines_are_parsed(line: list[str], asked: Asked) -> None:
-    assert parse(line) == asked
-
-
-def test_an_unknown_format_is_an_error() -> None:
-    with pytest.raises(UsageError, match="stream-json"):
-        parse(["--output-format", "stream", "-p", "x"])
-
-
-def test_the_message_after_the_last_tool_is_the_result() -> None:
-    writer = ClaudeWriter()
-    writer.feed([Text(Tag.AI, "I look"), ToolStart(ToolCall("1", "ls")), ToolOutput(ToolRef("1"), "files")])
-    writer.feed(
-        [ToolEnd(ToolResult("1", ToolStatus.OK)), Text(Tag.THINK, "hm"), Text(Tag.AI, "two"), Text(Tag.AI, "lines")]
-    )
-    assert writer.message == "two\nlines"
-
-
-def test_unknown_counts_are_absent() -> None:
-    assert usage(Usage(completion_tokens=3)) == {"output_tokens": 3}
-    assert usage(Usage(prompt_tokens=10, cached_tokens=4, cache_write_tokens=1, completion_tokens=0)) == {
-        "input_tokens": 5,
-        "cache_read_input_tokens": 4,
-        "cache_creation_input_tokens": 1,
-        "output_tokens": 0,
-    }

@@ -258,3 +258,18 @@ def test_other_users_cannot_read_the_journal(ralph: Ralph, repo: Path) -> None:
     modes = {p: stat.S_IMODE(p.stat().st_mode) for p in (root, *root.rglob("*")) if not p.is_symlink()}
     assert len(modes) > 5
     assert {p.name: oct(m) for p, m in modes.items() if m != (0o700 if p.is_dir() else 0o600)} == {}
+
+
+@pytest.mark.parametrize("pattern", [".", "[a-z]+", "kind|type|text|iteration|end|ok|custom", "[0-9]"])
+def test_no_pattern_ends_a_run_or_breaks_its_record(ralph: Ralph, repo: Path, pattern: str) -> None:
+    (repo / "ralph.yml").write_text(f"mask_patterns: ['{pattern}']\n")
+    words = ("--agent-cmd", "echo 'type text kind'")
+    assert ralph("run", "1", *words, "-p", "x").returncode == 2
+    assert ralph("run", "2", "--resume", *words, "-p", "x").returncode == 2
+    done = ("--agent-cmd", f"echo '{DONE}'")
+    assert ralph("run", "1", *done, "-p", "x").returncode == 0
+    for command in (("show",), ("show", "--json"), ("runs",), ("runs", "--json"), ("tail",), ("config",)):
+        shown = ralph(*command)
+        assert shown.returncode == 0, shown.stderr
+    assert ralph("run", "--dry-run", *done, "-p", "x").returncode == 0
+    assert "bug in ralph" not in ralph("doctor").stderr

@@ -100,7 +100,6 @@ def test_a_run_gets_and_records_odd_bytes(place: Place) -> None:
     [
         (b"-p", b"do \xff"),
         (b"-p", b"x", b"--mask-env", b"\xff"),
-        (b"-p", b"x", b"--mask-pattern", b"\xff+"),
         (b"-p", b"x", b"--verify", b"true \xff"),
         (b"-p", b"x", b"--allowed-paths", b"\xff/**"),
         (b"-p", b"x", b"--env-deny", b"\xff"),

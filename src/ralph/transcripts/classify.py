@@ -32,7 +32,8 @@ _OVERLOADED = re.compile(
 )
 #: No server has answered: it is down, or there is no way to it.
 _UNREACHABLE = re.compile(
-    r"connection ?refused|could(?: not|n't) connect|unable to connect|failed to connect|tcp connect error|"
+    r"connection ?refused|\bconnection error\b|could(?: not|n't) connect|unable to connect|failed to connect|"
+    r"tcp connect error|"
     r"ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_NONAME|ENETUNREACH|EHOSTUNREACH|FailedToOpenSocket|"
     r"getaddrinfo|name or service not known|nodename nor servname|temporary failure in name resolution|"
     r"could(?: not|n't) resolve|no such host|dns error|failed to lookup address|"

@@ -32,7 +32,7 @@ _RESETS = re.compile(r"\blimit\b.*(?:\bresets?\b|\|\d{10})", re.IGNORECASE | re.
 _SUBSCRIPTION = re.compile(r"hit your (?:(?:session|weekly|5-hour|opus|sonnet|fable|fast) )?limit\b", re.IGNORECASE)
 _EPOCH = re.compile(r"\|(\d{10})\b")
 _CLOCK = re.compile(
-    r"\bresets?(?: at)? (?:(?P<month>[A-Z][a-z]{2}) (?P<day>\d{1,2})(?:,| at)* )?"
+    r"\bresets?(?: at)? (?:(?P<month>[A-Z][a-z]{2}) (?P<day>\d{1,2})(?:, (?P<year>\d{4}))?(?:,| at)* )?"
     r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))? ?(?P<half>am|pm) \((?P<zone>[A-Za-z0-9_+/-]+)\)",
     re.IGNORECASE,
 )
@@ -91,6 +91,8 @@ def reset_time(message: str, timestamp: str | None) -> float | None:
         end = sent.replace(hour=hour, minute=int(found["minute"] or 0), second=0, microsecond=0)
         if found["month"]:
             end = end.replace(month=_MONTHS.index(found["month"].lower()) + 1, day=int(found["day"]))
+            if found["year"]:
+                return end.replace(year=int(found["year"])).timestamp()
             return (end if end >= sent else end.replace(year=end.year + 1)).timestamp()
     except (ValueError, OverflowError, ZoneInfoNotFoundError, OSError):
         return None
