@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LIMIT = 1 << 20
+#: Seconds for an answer of git.
+_TIMEOUT = 10.0
 
 
 class GitFolders(msgspec.Struct, frozen=True):
@@ -54,6 +57,8 @@ class Repository:
     def __init__(self, place: str, stopped: Callable[[], bool]) -> None:
         self._place = place
         self._stopped = stopped
+        #: git did not answer in time, so it is not asked again
+        self._hangs = False
         self._state = State()
         #: the identity of the index; None before it is first looked at
         self._index: tuple[int, ...] | None = None
@@ -83,26 +88,35 @@ class Repository:
         if old.head == new.head:
             return 0
         wanted = f"{old.head}..{new.head}" if old.head else new.head
-        count = git.ask(self._place, "rev-list", "--count", wanted, "--", stopped=self._stopped)
+        count = self._ask("rev-list", "--count", wanted, "--")
         return int(count) if count and count.strip().isdigit() else None
 
+    def _ask(self, *arguments: str) -> str | None:
+        if self._hangs:
+            return None
+        began = time.monotonic()
+        answer = git.ask(self._place, *arguments, timeout=_TIMEOUT, stopped=self._stopped)
+        self._hangs = answer is None and time.monotonic() - began >= _TIMEOUT
+        return answer
+
     def _head(self) -> str | None:
-        found = git.ask(self._place, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", stopped=self._stopped)
+        found = self._ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
         if found is not None:
             return found.strip()
         # No commit yet, or git cannot read it.
-        unborn = git.ask(self._place, "rev-parse", "--git-dir", stopped=self._stopped) is not None
+        unborn = self._ask("rev-parse", "--git-dir") is not None
         return "" if unborn and self._unborn() else None
 
     def _unborn(self) -> bool:
         """Whether HEAD names a branch without a commit, and not one whose commit is missing."""
-        name = git.ask(self._place, "symbolic-ref", "--quiet", "HEAD", stopped=self._stopped)
+        name = self._ask("symbolic-ref", "--quiet", "HEAD")
         if name is None:
             return False
-        return git.ask(self._place, "show-ref", "--verify", "--quiet", name.strip(), stopped=self._stopped) is None
+        return self._ask("show-ref", "--verify", "--quiet", name.strip()) is None
 
     def _staged(self) -> str | None:
-        self.listed = list_index(self._place, self._stopped)
+        listed = self._ask("ls-files", "-s", "-z")
+        self.listed = None if listed is None else os.fsencode(listed)
         return None if self.listed is None else hashlib.sha256(self.listed).hexdigest()[:32]
 
 
