@@ -19,8 +19,8 @@ _STATUS = ["git", "--no-optional-locks", "status", "--porcelain=v2", "--branch",
 
 
 def measure(*, quick: bool) -> list[Row]:
-    count, rounds = (10_000, 3) if quick else (100_000, 5)
-    few, many = 1, 6
+    count, rounds = (10_000, 3) if quick else (100_000, 3)
+    few, many = 1, 5
     with workspace() as root:
         repo, env = root / "repo", environment(root)
         custom_agent(repo, shutil.which("true") or "/bin/true")

@@ -159,7 +159,8 @@ class JournalWriter:
     def own_files(self, *, shared: bool) -> tuple[Path, ...]:
         """What ralph writes to while the run lasts. With `shared`, other runs write to the directory, too."""
         state = self._state
-        return (state.runs if shared else self.paths.root, state.lock, state.latest, state.agent_events)
+        ours = (state.runs if shared else self.paths.root, state.lock, state.latest)
+        return (*ours, state.agent_events) if state.agent_events.is_symlink() else ours
 
     def at(self, iteration: int) -> None:
         """Sets the iteration that the next events belong to."""

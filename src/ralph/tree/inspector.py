@@ -116,7 +116,7 @@ def _root(workdir: Path, first: Snapshot | None) -> str:
     """A run that is resumed keeps its root: a `.git` that is new or gone does not move it."""
     if first is not None:
         root = os.fsdecode(first.root)
-        if os.path.realpath(workdir).startswith(os.path.realpath(root)) and os.path.isdir(root):  # noqa: PTH112
+        if f"{os.path.realpath(workdir)}/".startswith(f"{os.path.realpath(root).rstrip('/')}/"):  # it was not moved
             return root
     return git.top(workdir) or str(workdir)
 

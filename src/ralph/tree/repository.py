@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,8 @@ import msgspec
 from ralph.system import files, git
 
 _LIMIT = 1 << 20
+#: Seconds for an answer of git.
+_TIMEOUT = 10.0
 
 
 class GitFolders(msgspec.Struct, frozen=True):
@@ -49,6 +52,8 @@ class Repository:
 
     def __init__(self, place: str) -> None:
         self._place = place
+        #: git did not answer in time, so it is not asked again
+        self._hangs = False
         self._state = State()
         #: the identity of the index; None before it is first looked at
         self._index: tuple[int, ...] | None = None
@@ -78,26 +83,35 @@ class Repository:
         if old.head == new.head:
             return 0
         wanted = f"{old.head}..{new.head}" if old.head else new.head
-        count = git.ask(self._place, "rev-list", "--count", wanted, "--")
+        count = self._ask("rev-list", "--count", wanted, "--")
         return int(count) if count and count.strip().isdigit() else None
 
+    def _ask(self, *arguments: str) -> str | None:
+        if self._hangs:
+            return None
+        began = time.monotonic()
+        answer = git.ask(self._place, *arguments, timeout=_TIMEOUT)
+        self._hangs = answer is None and time.monotonic() - began >= _TIMEOUT
+        return answer
+
     def _head(self) -> str | None:
-        found = git.ask(self._place, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        found = self._ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
         if found is not None:
             return found.strip()
         # No commit yet, or git cannot read it.
-        unborn = git.ask(self._place, "rev-parse", "--git-dir") is not None
+        unborn = self._ask("rev-parse", "--git-dir") is not None
         return "" if unborn and self._unborn() else None
 
     def _unborn(self) -> bool:
         """Whether HEAD names a branch without a commit, and not one whose commit is missing."""
-        name = git.ask(self._place, "symbolic-ref", "--quiet", "HEAD")
+        name = self._ask("symbolic-ref", "--quiet", "HEAD")
         if name is None:
             return False
-        return git.ask(self._place, "show-ref", "--verify", "--quiet", name.strip()) is None
+        return self._ask("show-ref", "--verify", "--quiet", name.strip()) is None
 
     def _staged(self) -> str | None:
-        self.listed = list_index(self._place)
+        listed = self._ask("ls-files", "-s", "-z")
+        self.listed = None if listed is None else os.fsencode(listed)
         return None if self.listed is None else hashlib.sha256(self.listed).hexdigest()[:32]
 
 
