@@ -52,6 +52,8 @@ PROTECTED = frozenset({"mask", "exclusive", "preserve_anthropic_api_key"})
 #: Between two entries of `allowed_paths` that must both cover a file.
 AND = " && "
 _MOST_PAIRS = 10_000
+#: How many letters of a name and of its misspelling differ at most.
+_TYPO = 3
 
 
 class Loosened(msgspec.Struct, frozen=True):
@@ -80,14 +82,24 @@ class Loosened(msgspec.Struct, frozen=True):
 
 
 def near_miss(word: str, names: Mapping[str, str]) -> str | None:
-    """The name of a guard that a word is a misspelling of. `names` has all names, each with its setting."""
-    return closest(word, [name for name, setting in names.items() if setting in GUARDS], cutoff=0.8)
+    """The name of a guard that a word is a misspelling of, or a part. `names` has all names, each with its setting."""
+    from difflib import SequenceMatcher
+
+    close = closest(word, [name for name, setting in names.items() if setting in GUARDS], cutoff=0.8)
+    if close is None:
+        return None
+    one, other = word.lower(), close.lower()
+    same = sum(block.size for block in SequenceMatcher(None, one, other).get_matching_blocks())
+    # Long names of one convention are similar, even if they have nothing to do with each other.
+    return close if one in other or other in one or len(one) + len(other) - 2 * same <= _TYPO else None
 
 
 def users_part(name: str, project: Any) -> Any | None:
     """The default that a project's value must not loosen; None if there is none."""
     value = default(name)
-    if name in PROTECTED or (GUARDS[name] is Guard.LOWEST and not project and value):
+    # Without `denied_after`, the other limits still end a run, and other conventions do without it.
+    removed = GUARDS[name] is Guard.LOWEST and not project and value and name != "denied_after"
+    if name in PROTECTED or removed:
         return value
     return None
 
