@@ -52,6 +52,8 @@ PROTECTED = frozenset({"mask", "exclusive", "preserve_anthropic_api_key"})
 #: Between two entries of `allowed_paths` that must both cover a file.
 AND = " && "
 _MOST_PAIRS = 10_000
+#: How much of a value a warning shows.
+_LONGEST = 100
 #: How many letters of a name and of its misspelling differ at most.
 _TYPO = 3
 
@@ -76,8 +78,9 @@ class Loosened(msgspec.Struct, frozen=True):
     def warning(self) -> str:
         mine = "the default" if self.users == "default" else f"your own ({self.users})"
         return (
-            f"{self.origin}: {self.name}: {self.value} is looser than {mine}, so the value is {self.instead}. "
-            f"To allow it: ralph trust. For one run: set it on the command line or in the environment"
+            f"{self.origin}: {self.name}: {_short(self.value)} is looser than {mine}, so the value is "
+            f"{_short(self.instead)}. To allow it: ralph trust. For one run: set it on the command line or in the "
+            f"environment"
         )
 
 
@@ -162,7 +165,7 @@ def _adapters(project: dict[str, AdapterSettings], user: dict[str, AdapterSettin
 
 
 def shown(name: str, value: Any) -> str:
-    """A value in a message, as people write it in a file."""
+    """A value in full, as people write it in a file: an approval covers this text."""
     match value:
         case bool():
             return "yes" if value else "no"
@@ -173,6 +176,15 @@ def shown(name: str, value: Any) -> str:
         case tuple():
             return f"[{', '.join(value)}]"
         case dict():
-            return "{" + ", ".join(value) + "}"
+            return "{" + ", ".join(f"{agent}: {_adapter(each)}" for agent, each in value.items()) + "}"
         case _:
-            return f"{value:g}" if isinstance(value, float) else str(value)
+            return str(value).removesuffix(".0")
+
+
+def _adapter(value: AdapterSettings) -> str:
+    timeout = "" if value.timeout is None else f" {shown('wall_timeout', value.timeout)}"
+    return f"{'on' if value.enabled else 'off'}{timeout}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
