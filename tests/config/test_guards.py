@@ -135,7 +135,10 @@ def test_a_project_cannot_switch_off_what_protects_by_default(tmp_path: Path, na
     assert "looser than the default" in "\n".join(resolved.warnings)
 
 
-@pytest.mark.parametrize("name", [name for name, guard in GUARDS.items() if guard is Guard.LOWEST and default(name)])
+LIMITS = [name for name, guard in GUARDS.items() if guard is Guard.LOWEST and default(name)]
+
+
+@pytest.mark.parametrize("name", [name for name in LIMITS if name != "denied_after"])
 def test_a_project_cannot_remove_a_default_limit_but_may_choose_another(tmp_path: Path, name: str) -> None:
     assert getattr(settled(tmp_path, f"{name}: 0\n").settings, name) == default(name)
     resolved = settled(tmp_path, f"{name}: 12345\n")
@@ -182,3 +185,21 @@ def test_too_many_paths_are_an_error(tmp_path: Path) -> None:
     many = f"allowed_paths: [{', '.join(f'p{n}' for n in range(200))}]\n"
     with pytest.raises(UsageError, match=r"ralph\.yml:1: allowed_paths: there are too many"):
         settled(tmp_path, many, many)
+
+
+@pytest.mark.parametrize(
+    ("name", "user", "first", "second"),
+    [
+        ("adapters", "{claude: {timeout: 60}}", "{claude: {timeout: 900}}", "{claude: {timeout: 90000}}"),
+        ("max_cost", "1", "1234567.5", "1234567.9"),
+        ("idle_timeout", "1m", "900.25", "900.5"),
+        ("allowed_paths", "[src]", f"[{'x' * 300}, a]", f"[{'x' * 300}, b]"),
+    ],
+)
+def test_an_approval_of_one_looser_value_covers_no_other(
+    tmp_path: Path, name: str, user: str, first: str, second: str
+) -> None:
+    (one,) = settled(tmp_path, f"{name}: {first}\n", f"{name}: {user}\n").loosened
+    (other,) = settled(tmp_path, f"{name}: {second}\n", f"{name}: {user}\n").loosened
+    assert one.text != other.text
+    assert len(other.warning) < 600

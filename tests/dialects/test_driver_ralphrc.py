@@ -176,14 +176,22 @@ def test_unset_keys_have_the_conventions_defaults(tmp_path: Path) -> None:
 
 
 def test_unknown_keys_get_a_suggestion_and_unsupported_ones_are_listed_once(tmp_path: Path) -> None:
-    rc(tmp_path, "CLAUDE_TIMOUT_MINUTES=3", "REVIEW_MODE=off", "CLAUDE_AUTO_UPDATE=false", "PROJECT_TYPE=go")
+    rc(tmp_path, "SESSION_EXPIRY_HORS=3", "REVIEW_MODE=off", "CLAUDE_AUTO_UPDATE=false", "PROJECT_TYPE=go")
     assert settings(tmp_path).warnings == [
         ".ralphrc: not supported yet, ignored: REVIEW_MODE, CLAUDE_AUTO_UPDATE",
         (
-            ".ralphrc:1: unknown key 'CLAUDE_TIMOUT_MINUTES' (did you mean 'CLAUDE_TIMEOUT_MINUTES'?); "
+            ".ralphrc:1: unknown key 'SESSION_EXPIRY_HORS' (did you mean 'SESSION_EXPIRY_HOURS'?); "
             "only a driver can use it"
         ),
     ]
+
+
+def test_a_misspelled_limit_is_an_error_but_a_similar_name_is_not(tmp_path: Path) -> None:
+    rc(tmp_path, "MAX_CALLS_PER_HOR=3")
+    with pytest.raises(UsageError, match=r"MAX_CALLS_PER_HOR' \(did you mean 'MAX_CALLS_PER_HOUR'\?\)"):
+        settings(tmp_path)
+    rc(tmp_path, "CB_SAME_OUTPUT_THRESHOLD=3")
+    assert "it is ignored" not in settings(tmp_path).warnings[0]
 
 
 def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:

@@ -40,11 +40,11 @@ def test_cat_prints_the_prompt_and_does_not_complete(ralph: Ralph, repo: Path) -
     assert stdout(repo) == stdout(repo, 2) == (repo / "PROMPT.md").read_text()
 
 
-def test_printf_completes_in_one_iteration_without_any_prompt(
+def test_printf_completes_in_one_iteration_with_an_empty_prompt(
     ralph: Ralph, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     empty = tmp_path_factory.mktemp("empty")
-    done = ralph("run", "--agent-cmd", rf"printf 'hello\n{DONE}\n'", cwd=empty)
+    done = ralph("run", "-p", "", "--agent-cmd", rf"printf 'hello\n{DONE}\n'", cwd=empty)
     assert done.returncode == 0, done
     assert "Iterations 1\n" in done.stdout
     assert stdout(empty) == f"hello\n{DONE}\n"

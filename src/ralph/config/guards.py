@@ -52,6 +52,10 @@ PROTECTED = frozenset({"mask", "exclusive", "preserve_anthropic_api_key"})
 #: Between two entries of `allowed_paths` that must both cover a file.
 AND = " && "
 _MOST_PAIRS = 10_000
+#: How much of a value a warning shows.
+_LONGEST = 100
+#: How many letters of a name and of its misspelling differ at most.
+_TYPO = 3
 
 
 class Loosened(msgspec.Struct, frozen=True):
@@ -74,20 +78,31 @@ class Loosened(msgspec.Struct, frozen=True):
     def warning(self) -> str:
         mine = "the default" if self.users == "default" else f"your own ({self.users})"
         return (
-            f"{self.origin}: {self.name}: {self.value} is looser than {mine}, so the value is {self.instead}. "
-            f"To allow it: ralph trust. For one run: set it on the command line or in the environment"
+            f"{self.origin}: {self.name}: {_short(self.value)} is looser than {mine}, so the value is "
+            f"{_short(self.instead)}. To allow it: ralph trust. For one run: set it on the command line or in the "
+            f"environment"
         )
 
 
 def near_miss(word: str, names: Mapping[str, str]) -> str | None:
-    """The name of a guard that a word is a misspelling of. `names` has all names, each with its setting."""
-    return closest(word, [name for name, setting in names.items() if setting in GUARDS], cutoff=0.8)
+    """The name of a guard that a word is a misspelling of, or a part. `names` has all names, each with its setting."""
+    from difflib import SequenceMatcher
+
+    close = closest(word, [name for name, setting in names.items() if setting in GUARDS], cutoff=0.8)
+    if close is None:
+        return None
+    one, other = word.lower(), close.lower()
+    same = sum(block.size for block in SequenceMatcher(None, one, other).get_matching_blocks())
+    # Long names of one convention are similar, even if they have nothing to do with each other.
+    return close if one in other or other in one or len(one) + len(other) - 2 * same <= _TYPO else None
 
 
 def users_part(name: str, project: Any) -> Any | None:
     """The default that a project's value must not loosen; None if there is none."""
     value = default(name)
-    if name in PROTECTED or (GUARDS[name] is Guard.LOWEST and not project and value):
+    # Without `denied_after`, the other limits still end a run, and other conventions do without it.
+    removed = GUARDS[name] is Guard.LOWEST and not project and value and name != "denied_after"
+    if name in PROTECTED or removed:
         return value
     return None
 
@@ -150,7 +165,7 @@ def _adapters(project: dict[str, AdapterSettings], user: dict[str, AdapterSettin
 
 
 def shown(name: str, value: Any) -> str:
-    """A value in a message, as people write it in a file."""
+    """A value in full, as people write it in a file: an approval covers this text."""
     match value:
         case bool():
             return "yes" if value else "no"
@@ -161,6 +176,15 @@ def shown(name: str, value: Any) -> str:
         case tuple():
             return f"[{', '.join(value)}]"
         case dict():
-            return "{" + ", ".join(value) + "}"
+            return "{" + ", ".join(f"{agent}: {_adapter(each)}" for agent, each in value.items()) + "}"
         case _:
-            return f"{value:g}" if isinstance(value, float) else str(value)
+            return str(value).removesuffix(".0")
+
+
+def _adapter(value: AdapterSettings) -> str:
+    timeout = "" if value.timeout is None else f" {shown('wall_timeout', value.timeout)}"
+    return f"{'on' if value.enabled else 'off'}{timeout}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -336,9 +336,10 @@ def _unknown_variables(environ: Mapping[str, str], findings: _Findings) -> None:
     for name in sorted(environ):
         if not name.startswith("RALPH_") or name in known or name in VARIABLES or not environ[name]:
             continue
-        guard = guards.near_miss(name, {name: setting for name, setting in known.items() if name.startswith("RALPH_")})
+        ours = {known_name.removeprefix("RALPH_"): setting for known_name, setting in known.items()}
+        guard = guards.near_miss(name.removeprefix("RALPH_"), ours)
         if guard is not None:
-            findings.problems.append(f"unknown variable {name}{did_you_mean(guard)}: correct or remove it")
+            findings.problems.append(f"unknown variable {name}{did_you_mean(f'RALPH_{guard}')}: correct or remove it")
         else:
             findings.warnings.append(f"unknown variable {name}{nearest(name, known)}; it is ignored")
 

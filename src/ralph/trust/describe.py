@@ -21,7 +21,7 @@ _LINES_SHOWN = 100
 
 def refusal(missing: list[Item]) -> str:
     """Why nothing was run, and how to approve it."""
-    outside = any(item.path for item in missing)
+    outside = any(item.path or item.owner for item in missing)
     return "\n".join(
         [
             f"this repository would {what_for(missing)}, which you have not approved yet:",
