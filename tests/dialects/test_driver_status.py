@@ -215,6 +215,20 @@ def test_a_block_in_an_echo_of_the_prompt_does_not_count(banner: str) -> None:
     assert reader.claim(structured=False, prompt=PROMPT).signal is Signal.COMPLETE, "the last block of its own"
 
 
+@pytest.mark.parametrize("between", ["", "Or:\n", "### Example 2\n```\n"])
+def test_examples_one_after_the_other_are_echoes_too(between: str) -> None:
+    blocks = f"{block('IN_PROGRESS', 'false')}\n{between}{block('COMPLETE', 'true')}"
+    prompt = f"Work.\n\nAt the end, print one of these:\n{blocks}\n"
+    output = f"agent 1.0\n{prompt}"
+    for texts in ([output], output.split("\n")):
+        reader = StatusReader(Markers())
+        for text in texts:
+            reader.feed(text)
+        assert reader.claim(structured=False, prompt=prompt).signal is Signal.NONE
+        reader.feed(f"I have done all of it.\n{block('COMPLETE', 'true')}")
+        assert reader.claim(structured=False, prompt=prompt).signal is Signal.COMPLETE
+
+
 def test_in_json_only_the_last_message_counts() -> None:
     done = json.dumps({"type": "assistant", "text": "Done.\n" + block("COMPLETE", "true")})
     more = json.dumps({"type": "assistant", "text": "There is more to do."})

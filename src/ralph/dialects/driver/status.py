@@ -108,7 +108,8 @@ class StatusReader:
         if self._boundary and text.strip():
             self._begin()
         if self._open is None and not self._json and "RALPH_STATUS---" not in text and not has_fence(text):
-            self._other(text)
+            self._recent.add(text)
+            self._followed = self._followed or bool(text.strip())
             return
         for line in text.split("\n"):
             self._line(line)
@@ -119,22 +120,18 @@ class StatusReader:
         self._open = None
         self._recent.add(text)
 
-    def _other(self, text: str) -> None:
-        self._recent.add(text)
-        if text and not text.isspace():
-            self._followed = True
-
     def _line(self, line: str) -> None:
+        before = self._recent.text
         if line.startswith("{") and (self._json or _BEGIN in line):
             self._json_line(line)
-        elif line.startswith(_BEGIN):
-            self._open, self._before = [], self._recent.text
+            return
+        self._recent.add(line)
+        if line.startswith(_BEGIN):
+            self._open, self._before = [], before
         elif self._open is not None:
             self._in_block(self._open, line)
-        elif self._fence.feed(line.strip()):
-            self._recent.add(line)
-        else:
-            self._other(line)
+        elif not self._fence.feed(line.strip()) and line.strip():
+            self._followed = True
 
     def _in_block(self, lines: list[str], line: str) -> None:
         if line.startswith(_END):
