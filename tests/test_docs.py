@@ -43,6 +43,17 @@ def test_the_readme_lists_every_agent() -> None:
         assert re.search(rf"\| `{spec.name}\b", table), spec.name
 
 
+def test_every_guard_in_the_security_page_names_a_test_that_exists() -> None:
+    lines = (ROOT / "SECURITY.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith("| ") and "| What happens |" not in line]
+    assert len(rows) > 30
+    for row in rows:
+        found = re.fullmatch(r".* \| `(tests/[\w/]+\.py)(?:::(\w+))?` \|", row)
+        assert found is not None, f"this row names no test: {row}"
+        file, name = found.groups()
+        assert name is None or f"\ndef {name}(" in (ROOT / file).read_text(), f"{file} has no {name}"
+
+
 def test_make_targets_in_the_documentation_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for page in PAGES:
