@@ -132,3 +132,15 @@ def test_the_signals_of_reviews_do_not_end_a_plan() -> None:
 def test_completion_markers_count_as_well() -> None:
     assert read("done\n<promise>COMPLETE</promise>")[0] is Signal.COMPLETE
     assert read("no\n<promise>REPLAN</promise>")[0] is Signal.REPLAN
+
+
+def test_in_plain_output_an_echo_of_the_prompt_is_no_signal() -> None:
+    prompt = "Do the tasks of the plan. When all of them are done, output:\n\n<<<RALPHEX:ALL_TASKS_DONE>>>\n"
+    reader = RalphexReader()
+    reader.feed(f"wrapper 1.0\n{prompt}")
+    assert reader.claim(structured=False, prompt=prompt).signal is Signal.NONE
+    assert "repeat the prompt" in reader.claim(structured=False, prompt=prompt).why
+    reader.feed("All tasks are done.\n<<<RALPHEX:ALL_TASKS_DONE>>>")
+    assert reader.claim(structured=False, prompt=prompt).signal is Signal.COMPLETE
+    reader.boundary()
+    assert reader.claim(structured=False, prompt=prompt).signal is Signal.NONE, "something followed it"
