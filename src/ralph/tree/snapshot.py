@@ -37,9 +37,11 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 def decoded(data: bytes) -> Snapshot | None:
+    """None if it is damaged."""
+    unpacking = zlib.decompressobj()
     try:
-        unpacked = zlib.decompressobj().decompress(data, 20 * STORED_LIMIT)
-        return msgspec.msgpack.decode(unpacked, type=Snapshot)
+        unpacked = unpacking.decompress(data, 20 * STORED_LIMIT)
+        return msgspec.msgpack.decode(unpacked, type=Snapshot) if unpacking.eof else None
     except (zlib.error, msgspec.MsgspecError):
         return None
 
