@@ -233,7 +233,7 @@ def test_an_unknown_key_is_a_warning_with_its_line_and_the_nearest_key(
         ("maxiterations: 5\n", "maxiterations", "max_iterations"),
         ("event_loop:\n  max_token: 5\n", "event_loop.max_token", "event_loop.max_tokens"),
         ("max_cost_usd: 5\n", "max_cost_usd", "max_cost"),
-        ("event_loop:\n  max_cost: 5\n", "event_loop.max_cost", "event_loop.max_cost_usd"),
+        ("event_loop:\n  max_costs: 5\n", "event_loop.max_costs", "event_loop.max_cost"),
         ("iterations: 5\n", "iterations", "max_iterations"),
         ("env_dny: [X]\n", "env_dny", "env_deny"),
         ("allowed_path: [src]\n", "allowed_path", "allowed_paths"),

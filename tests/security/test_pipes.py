@@ -42,7 +42,7 @@ def test_a_pipe_named_git_does_not_block(ralph: Ralph, tmp_path_factory: pytest.
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["events.jsonl", "run.json", "baseline.json", "iterations/0001/stdout.raw", "lock"])
+@pytest.mark.parametrize("name", ["events.jsonl", "run.json", "baseline", "iterations/0001/stdout.raw", "lock"])
 def test_a_resumed_run_whose_files_are_pipes_does_not_block(ralph: Ralph, repo: Path, name: str) -> None:
     assert ralph("run", "--agent-cmd", "echo hi", "1").returncode == 2
     (run,) = (repo / ".ralph" / "runs").iterdir()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ralph.loop.describe import describe_changes
+from ralph.system import interrupt
 from ralph.tree.inspector import Inspector
 from ralph.tree.snapshot import Changes, decoded
 
@@ -35,9 +36,9 @@ def test_what_is_unknown_is_said() -> None:
     assert describe_changes(Changes(["a"], 0, True, "cut short")) == "at least 1 file changed"
 
 
-def test_a_stop_ends_a_look_soon(repo: Path) -> None:
-    stopped = Inspector(repo, stopped=lambda: True)
-    assert not stopped.take().incomplete  # a small tree is still looked at
+def test_after_a_request_to_stop_a_small_tree_is_still_looked_at(repo: Path) -> None:
+    with interrupt.counted_by(lambda: 1):
+        assert not Inspector(repo).take().incomplete
 
 
 def test_a_snapshot_survives_being_stored(repo: Path) -> None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ralph.system.files import read, repository
+from ralph.system.folders import create_file, make_folder
 from ralph.tree.patterns import Patterns
 from ralph.tree.repository import git_folders
 
@@ -20,8 +21,7 @@ def ignore_by_name(folder: Path, names: tuple[str, ...]) -> None:
     """Creates a `.gitignore` in the folder. If there is one, it is the user's, and may be tracked: then what it does
     not ignore goes to the repository's own list (`info/exclude`). OSError if the first cannot be written."""
     try:
-        with (folder / _FILE).open("x") as file:  # never through a link
-            file.write("".join(f"/{name}\n" for name in (_FILE, *names)))
+        create_file(folder / _FILE, "".join(f"/{name}\n" for name in (_FILE, *names)).encode())
     except FileExistsError:
         missing = [name for name in names if not _is_ignored(folder / _FILE, name)]
         if missing:
@@ -44,8 +44,9 @@ def _exclude(folder: Path, names: list[str]) -> None:
     inside = os.path.relpath(folder, top)
     if file is None or "\n" in inside:
         return
-    file.parent.mkdir(exist_ok=True)
-    file.touch()
+    make_folder(file.parent, 0o755)
+    with suppress(FileExistsError):
+        create_file(file, b"")
     lines = read(file, follow=False).decode("utf-8", "surrogateescape")
     plain = re.sub(r"([\\*?\[ ])", r"\\\1", inside)
     wanted = [line for name in names if (line := f"/{plain}/{name}") not in lines.splitlines()]

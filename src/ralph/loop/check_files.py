@@ -7,6 +7,8 @@ import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from ralph.system.files import read
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
@@ -88,11 +90,10 @@ def _is(name: str, pattern: str) -> bool:
 
 def _text(path: Path) -> str:
     try:
-        if not path.is_file() or path.stat().st_size > _BYTES:
-            return ""
-        return path.read_text("utf-8", "replace")
+        data = read(path, _BYTES)
     except (OSError, ValueError):
         return ""
+    return "" if b"\0" in data else data.decode("utf-8", "replace")  # a program names no files that matter here
 
 
 class _Words:
@@ -118,7 +119,7 @@ class _Words:
         return any(fnmatchcase(name, path) for path in self._paths if any(sign in path for sign in "*?["))
 
     def files(self) -> list[str]:
-        return [path for path in self._paths if (self._workdir / path).is_file()]
+        return [path for path in self._paths if os.path.isfile(self._workdir / path)]  # noqa: PTH113 - any word is a path
 
     def run(self, name: str) -> bool:
         """Whether a script runs this file, rather than reads it."""
@@ -134,5 +135,5 @@ class _Words:
         names = {name for program in programs for name in _IMPLIED.get(_LIKE.get(program, program), ())}
         if not names:
             return names
-        folders = [path for path in self._paths if (self._workdir / path).is_dir()]
+        folders = [path for path in self._paths if os.path.isdir(self._workdir / path)]  # noqa: PTH112
         return names | {os.path.normpath(f"{folder}/{name}") for folder in folders for name in names}

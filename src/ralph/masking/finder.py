@@ -12,7 +12,6 @@ from ralph.masking import formats
 from ralph.masking.credentials import SHORTEST
 from ralph.masking.views import View, view_of_bytes, view_of_text
 from ralph.system import patterns
-from ralph.transcripts.events import replace_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -36,12 +35,23 @@ def mark(label: str) -> str:
     return f"[masked:{label}]"
 
 
+def _readable(value: str) -> list[str]:
+    """A value that is not UTF-8, as the screen and the journal show it."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        from ralph.transcripts.events import replace_surrogates  # late: few values need it
+
+        return [replace_surrogates(value)]
+    return []
+
+
 def forms(value: str) -> list[str]:
     """The forms in which a secret may be printed: as it is, or escaped as JSON, once or twice.
 
     Bytes that are not UTF-8 are surrogates in a variable, and U+FFFD in text that was read from an agent.
     """
-    plain = list(dict.fromkeys([value, replace_surrogates(value)]))
+    plain = [value, *_readable(value)]
     once = [form for text in plain for form in _escaped(text)]
     return list(dict.fromkeys([*plain, *once, *(more for form in once for more in _escaped(form))]))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from pathlib import Path
@@ -100,14 +99,21 @@ def _all_of(source: Path) -> str:
 
 def _read(path: Path, directory: str | None = None) -> Record | None:
     try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    import json  # late: a start without approvals does not need it
+
+    try:
         # Not msgspec: the paths and commands in it may not be UTF-8.
-        record = msgspec.convert(json.loads(path.read_bytes()), Record)
-    except (OSError, ValueError, RecursionError):
+        record = msgspec.convert(json.loads(data), Record)
+    except (ValueError, RecursionError):
         return None
     return record if directory in (None, record.directory) else None
 
 
 def _allow(root: Path, approved: dict[str, list[str]]) -> None:
+    import json
     import tempfile
 
     before = load(root)
