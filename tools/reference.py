@@ -70,6 +70,7 @@ _STRICTER = {
     Guard.HIGHEST: "the higher number",
     Guard.ALL: "the entries of both",
     Guard.PATHS: "files that both allow",
+    Guard.SANDBOX: "the stricter sandbox",
     Guard.TOOLS: "tools that both allow; if there is none, yours",
     Guard.ADAPTERS: "for each agent, disabled if either is, and the lower timeout",
     Guard.USERS: "yours",

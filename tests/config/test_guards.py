@@ -55,6 +55,8 @@ LOOSER = [
     ("allowed_tools", "[Bash]", "[Read]", ("Read",)),
     ("allowed_tools", "[Read, Bash, 'Edit(src/*)']", "[Read, Edit]", ("Read", "Edit(src/*)")),
     ("prices", "cheap.toml", "mine.toml", "mine.toml"),
+    ("codex_sandbox", "danger-full-access", "read-only", "read-only"),
+    ("verify_baseline", "true", "false", False),
 ]
 
 

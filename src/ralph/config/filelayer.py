@@ -197,6 +197,14 @@ def _gates(layer: FileLayer, entries: dict[str, Entry]) -> None:
             layer.set("verify", tuple(dict.fromkeys((*before, *gates.commands))), origin)
 
 
+def _unknown_keys(layer: FileLayer, unknown: list[tuple[str, int]]) -> None:
+    for key, line in unknown[:_MAX_UNKNOWN]:
+        _unknown_key(layer, key, line)
+    if len(unknown) > _MAX_UNKNOWN:
+        more = len(unknown) - _MAX_UNKNOWN
+        layer.remark(unknown[_MAX_UNKNOWN][1], f"{more} more unknown keys begin here; they are ignored")
+
+
 def _unknown_key(layer: FileLayer, key: str, line: int) -> None:
     """A warning, but an error if it looks like a mistyped limit or other guard: the user relies on that one."""
     guard = guards.near_miss(key, {key: option.name for key, option in _BY_KEY.items()})
@@ -226,11 +234,7 @@ def _others(layer: FileLayer, entries: dict[str, Entry]) -> None:
                 layer.problem(entry.line, f"{key}: expected keys with values, not {short(entry.value)}")
         else:
             unknown.append((key, entry.line))
-    for key, line in unknown[:_MAX_UNKNOWN]:
-        _unknown_key(layer, key, line)
-    if len(unknown) > _MAX_UNKNOWN:
-        more = len(unknown) - _MAX_UNKNOWN
-        layer.remark(unknown[_MAX_UNKNOWN][1], f"{more} more unknown keys begin here; they are ignored")
+    _unknown_keys(layer, unknown)
     if idle:
         alone = "; the agent gets only your prompt" if PROMPT_PARTS & {*idle} else ""
         layer.remarks.append((0, f"{layer.shown}: known, but not acted on yet: {', '.join(idle)}{alone}"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ralph.config.durations import write_duration
-from ralph.config.settings import AdapterSettings, default, is_duration
+from ralph.config.settings import AdapterSettings, CodexSandbox, default, is_duration
 from ralph.errors import closest
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class Guard(StrEnum):
     PATHS = "paths"  # both lists must cover a file
     TOOLS = "tools"
     ADAPTERS = "adapters"
+    SANDBOX = "sandbox"
     USERS = "users"  # neither is stricter; the user's own counts
 
 
@@ -42,6 +43,7 @@ GUARDS: dict[str, Guard] = {
     "allowed_paths": Guard.PATHS,
     "allowed_tools": Guard.TOOLS,
     "adapters": Guard.ADAPTERS,
+    "codex_sandbox": Guard.SANDBOX,
     "prices": Guard.USERS,
 }
 
@@ -127,6 +129,8 @@ def stricter(name: str, project: Any, user: Any) -> Any:
             return tuple(dict.fromkeys(common)) or user
         case Guard.ADAPTERS:
             return _adapters(project, user)
+        case Guard.SANDBOX:
+            return max(project, user, key=list(CodexSandbox).index)
         case Guard.USERS:
             return user
 
