@@ -27,6 +27,7 @@ class RealAgent:
     agent: str
     model: str | None = None
     #: which of usage, session and resume it lacks; "live usage": it reports usage only when it ends;
+    #: "usage before tools": it reports a message's usage only after the tools of that message have ended;
     #: "same session": a continued session gets a new ID
     lacks: frozenset[str] = frozenset()
     #: whether it accepts a prompt of 300 KB, which does not fit in an argument
@@ -194,7 +195,13 @@ ROSTER = (
     RealAgent(
         "gemini", _gemini, "gemini", model="gemini-2.5-pro", lacks=frozenset({"live usage"}), tells_failed_command=False
     ),
-    RealAgent("opencode", _opencode, "opencode", model="scripted/scripted-model"),
+    RealAgent(
+        "opencode",
+        _opencode,
+        "opencode",
+        model="scripted/scripted-model",
+        lacks=frozenset({"usage before tools"}),
+    ),
     RealAgent("copilot", _copilot, "copilot", lacks=frozenset({"usage"})),
     RealAgent("qwen", _qwen, "qwen"),
     RealAgent("pi", _pi, "pi", model="scripted/scripted-model"),

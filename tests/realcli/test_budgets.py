@@ -51,6 +51,8 @@ def test_a_token_ceiling_ends_the_iteration_that_passes_it(counting: Bench) -> N
 def test_a_kill_in_the_middle_of_an_iteration_keeps_the_usage(
     counting: Bench, sign: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if "usage before tools" in counting.real.lacks:
+        pytest.skip("it has not reported anything while its first tool runs")
     with counting.model("longtool") as model, nothing_left_behind(monkeypatch) as mark:
         environment = counting.environment(model)
         quiet: dict[str, Any] = {"cwd": counting.workdir, "env": environment, "stdin": subprocess.DEVNULL}
