@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 # Many tests wait for deadlines, so two workers per core keep the cores busy.
 WORKERS ?= $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 1))))
 
-.PHONY: help setup demo test lint types bench fuzz load kills night faults faults-short fresh wheel-smoke docs realcli lock clean
+.PHONY: help setup demo test endurance lint types bench fuzz load kills night faults faults-short fresh wheel-smoke docs realcli lock clean
 
 help:            ## list the targets
 	@grep -hE '^[a-z-]+: .*##|^[a-z-]+:  *##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/ —/'
@@ -21,7 +21,10 @@ demo: $(READY)   ## watch a real loop finish a small task list; needs no key and
 	@$(BIN)/ralph demo --dir .build/demo
 
 test: $(READY)   ## run the tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not realcli" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not realcli and not endurance" $(PYTEST_ARGS)
+
+endurance: $(READY) ## run the tests with much data, many restarts or many kills: about a minute
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m endurance $(PYTEST_ARGS)
 
 lint: $(READY)   ## run ruff
 	$(BIN)/ruff check .

@@ -68,6 +68,7 @@ def test_from_an_empty_folder_to_a_verified_end(ralph: Ralph, tmp_path: Path) ->
     assert "test_an_apostrophe_belongs_to_its_word" in prompt
 
 
+@pytest.mark.endurance
 def test_an_earlier_demo_is_replaced_and_every_demo_is_the_same(ralph: Ralph, tmp_path: Path) -> None:
     folder = tmp_path / "demo"
 
@@ -84,6 +85,7 @@ def test_an_earlier_demo_is_replaced_and_every_demo_is_the_same(ralph: Ralph, tm
     assert story() == story()
 
 
+@pytest.mark.endurance
 def test_a_demo_stopped_in_the_middle_can_be_finished(ralph: Ralph, tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     demo = subprocess.Popen(
@@ -110,6 +112,7 @@ def test_a_demo_stopped_in_the_middle_can_be_finished(ralph: Ralph, tmp_path: Pa
     assert metas(folder, "parse_error") == []
 
 
+@pytest.mark.endurance
 def test_a_demo_stopped_after_the_false_claim_detects_it_again(ralph: Ralph, tmp_path: Path) -> None:
     """The notes of the first run are lost by then, and the check fails even before the second run."""
     folder = tmp_path / "demo"

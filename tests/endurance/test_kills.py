@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize("half", [0, 1])
 def test_the_journal_is_intact_after_a_kill_at_any_moment(tmp_path: Path, half: int) -> None:
     killed = kill_many(tmp_path, 6, seed=half, workers=1)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.endurance
 def test_a_run_that_is_interrupted_and_resumed_completes_and_loses_nothing(tmp_path: Path) -> None:
     spent = night.run_night(tmp_path, seed=1, iterations=30, kills=3)
     assert spent.complaints == []
@@ -21,6 +22,7 @@ def test_a_run_that_is_interrupted_and_resumed_completes_and_loses_nothing(tmp_p
     assert len(spent.interruptions) >= 3
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize("which", ["tokens", "cost"])
 def test_a_budget_is_reached_at_the_right_iteration_across_resumes(tmp_path: Path, which: str) -> None:
     assert ceiling.reach(tmp_path, 1, which).complaints == []

@@ -53,6 +53,7 @@ def test_the_properties_hold_for_damaged_input(name: str) -> None:
     each()
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize("name", transcripts.names())
 def test_the_memory_of_an_adapter_does_not_grow_with_its_input(name: str) -> None:
     """Some lines of a recording, over and over: unchanged, and as if they came from new calls and messages."""

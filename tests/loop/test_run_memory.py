@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from loop.conftest import Ran
 
 
+@pytest.mark.endurance
 def test_the_memory_of_an_iteration_is_freed(run: Callable[..., Ran], repo: Path) -> None:
     """An adapter keeps tool calls that never end, and its parts refer to each other."""
     folder = repo.parent / f"{repo.name}-outside"

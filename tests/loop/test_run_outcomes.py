@@ -97,6 +97,7 @@ def test_random_bytes_give_a_clear_outcome(run: Run) -> None:
     assert (ran.root / "iterations" / "0001" / "stdout.raw").stat().st_size == 300_000
 
 
+@pytest.mark.endurance
 def test_a_line_of_64_mib_gives_a_clear_outcome_and_is_kept_whole(run: Run) -> None:
     ran = run(f"head -c {64 << 20} /dev/zero | tr '\\0' x; echo; echo '{MARK}'", "1", timeout=120)
     assert (ran.code, ran.outcomes) == (0, ["ok"])

@@ -65,6 +65,7 @@ def test_an_unfinished_iteration_does_not_count(run_rtf1: Run, resume: Run) -> N
     assert "reached the limit of 3 iterations" in ran.end["reason"]
 
 
+@pytest.mark.endurance
 def test_killed_again_and_again(run_rtf1: Run, resume: Run) -> None:
     script = "\n".join([USAGE, "date +%N > f", once(1, KILL), once(2, KILL), ai("x"), once(3, KILL), once(4, DONE)])
     assert run_rtf1(script, "2").code == -9

@@ -10,6 +10,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from loop.conftest import Ran
 from processes import eventually, marked
 
@@ -42,6 +44,7 @@ def test_too_many_open_files_end_the_run_with_a_reason(repo: Path, mark: str) ->
     assert marked(mark) == {}
 
 
+@pytest.mark.endurance
 def test_running_out_of_memory_ends_the_run_with_a_reason(repo: Path, mark: str) -> None:
     agent = "head -c 60000000 /dev/zero | tr '\\0' '\\377'; echo; sleep 600"
     limited = 160_000_000

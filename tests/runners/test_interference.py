@@ -92,6 +92,7 @@ def test_a_signal_stops_the_run_while_the_keeper_is_stopped(runner: Runner) -> N
     assert runner.bash(_STOP + "sleep 600").kind is EndKind.STOPPED
 
 
+@pytest.mark.endurance
 @pytest.mark.usefixtures("quick")
 def test_a_keeper_that_is_stopped_again_and_again_is_given_up(runner: Runner, mark: str) -> None:
     ended = runner.bash(_STOP_AGAIN + "sleep 600", wall=0.5)

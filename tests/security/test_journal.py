@@ -7,6 +7,8 @@ import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from .support import AGENT, DONE, EVIL, contents, harmless
 
 if TYPE_CHECKING:
@@ -106,6 +108,7 @@ FIELDS += ["outcome", "progress", "next", "ok", "command", "baseline", "note", "
 FIELDS += ["session_id", "end", "exit_code", "summary", "reason", "run", "transcript", "limits", "breaker"]
 
 
+@pytest.mark.endurance
 def test_no_field_of_any_type_breaks_a_command(ralph: Ralph, repo: Path) -> None:
     for number, odd in enumerate(ODD):
         events = [meta(kind, **dict.fromkeys(FIELDS, odd)) for kind in KINDS]

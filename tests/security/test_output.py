@@ -134,6 +134,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize("flood", FLOODS)
 def test_a_flood_of_tools_does_not_fill_the_memory(repo: Path, flood: str) -> None:
     count, text = FLOODS[flood]

@@ -53,6 +53,7 @@ def test_a_resumed_run_whose_files_are_pipes_does_not_block(ralph: Ralph, repo: 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.endurance
 def test_a_long_last_line_without_an_end_is_not_read_forever(tmp_path: Path) -> None:
     events = tmp_path / "events.jsonl"
     with events.open("wb") as file:

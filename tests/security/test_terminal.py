@@ -77,6 +77,7 @@ def test_trust_shows_the_end_of_a_command(ralph: Ralph, repo: Path, hiding: str)
         assert len(output.split("harmless")[1].split("the-end")[0].split("\n")) < 20
 
 
+@pytest.mark.endurance
 def test_exploding_aliases_and_endless_nesting_are_refused(ralph: Ralph, repo: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]

@@ -100,6 +100,7 @@ def test_sparse_files_cost_no_time(ralph: Ralph, repo: Path) -> None:
     assert end_of(repo)["files"] == ["sparse7"]
 
 
+@pytest.mark.endurance
 def test_ctrl_c_ends_it_while_it_looks_at_many_files(repo: Path) -> None:
     """Files that take long to read: many of the size that is just read."""
     for number in range(700):

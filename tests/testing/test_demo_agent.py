@@ -139,6 +139,7 @@ def test_with_everything_done_it_says_so_and_changes_nothing(project: Path) -> N
     assert git(project, "rev-parse", "HEAD") == head
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize(
     ("done", "kept"),
     [

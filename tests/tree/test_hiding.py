@@ -275,6 +275,7 @@ def test_set_user_id_is_a_change(repo: Path) -> None:
     assert watch.changes().files == ["README.md"]
 
 
+@pytest.mark.endurance
 def test_more_files_than_a_few_without_git(tmp_path: Path) -> None:
     for folder in range(21):
         (tmp_path / str(folder)).mkdir()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+import pytest
 
 from ralph.loop.describe import describe_changes
 from ralph.system import interrupt
@@ -15,8 +16,6 @@ from .test_inspector import Watch
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def test_a_look_that_is_cut_short_never_means_that_nothing_changed(repo: Path) -> None:
@@ -60,6 +59,7 @@ def test_a_snapshot_of_many_files_is_small(repo: Path) -> None:
     assert len(data) < 3_000_000
 
 
+@pytest.mark.endurance
 def test_signatures_are_kept_for_the_next_run(
     repo: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

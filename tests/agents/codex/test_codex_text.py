@@ -232,6 +232,7 @@ def test_colours_of_a_terminal() -> None:
     assert verdict(found) == ("ok", True)
 
 
+@pytest.mark.endurance
 def test_lines_that_imitate_commands_do_not_take_longer_than_others() -> None:
     stderr = [*START, "codex", *["exec", "'"] * 50_000]
     assert says(feed(stderr, [])).count("exec") == 50_000
@@ -255,6 +256,7 @@ def test_a_very_long_status_line_is_read_once() -> None:
 _STAMPED = "[2026-11-15T21:08:02] "
 
 
+@pytest.mark.endurance
 @pytest.mark.parametrize(
     ("start", "end", "spoken"),
     [
