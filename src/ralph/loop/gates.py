@@ -10,7 +10,6 @@ import msgspec
 
 from ralph.loop import report
 from ralph.loop.allowed import outside
-from ralph.loop.check_files import changed_files
 from ralph.loop.verify import Check, blocking, describe, describe_changed, feedback, run_check
 
 if TYPE_CHECKING:
@@ -116,6 +115,8 @@ class Gates:
             )
         checks = []
         for command in self.commands:
+            from ralph.loop.check_files import changed_files  # late: many runs have no checks
+
             check = msgspec.structs.replace(
                 self._check(command),
                 failed_before=not self._baseline.get(command, True),

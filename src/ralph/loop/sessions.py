@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -49,6 +48,8 @@ def next_request(mode: SessionMode, session: Session, expiry: float, now: float)
     expired = bool(expiry) and now - session.since > expiry  # what it knew may no longer be true
     if session.id is not None and not expired:
         return SessionRequest(session.id, resume=True)
+    import uuid  # late: it takes milliseconds, and few agents need a name
+
     return SessionRequest(str(uuid.uuid4())) if mode is SessionMode.NAME else SessionRequest()
 
 

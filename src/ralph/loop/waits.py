@@ -12,7 +12,6 @@ import msgspec
 from ralph.config.settings import OnLimit
 from ralph.judging.judge import Outcome
 from ralph.judging.signals import Signal
-from ralph.transcripts.classify import is_unreachable
 
 if TYPE_CHECKING:
     from ralph.config.settings import Settings
@@ -95,6 +94,8 @@ def is_limit(verdict: Verdict, *, reported: bool) -> bool:
         case Outcome.RATE_LIMITED | Outcome.OVERLOADED | Outcome.QUOTA:
             return True
         case Outcome.FAILED:
+            from ralph.transcripts.classify import is_unreachable  # late: most runs never need it
+
             # Only what the CLI itself reports: an agent that says its task failed is not a broken connection.
             no_claim = verdict.claim.signal in (Signal.NONE, Signal.COMPLETE)
             return reported and no_claim and (is_unreachable(verdict.why) or bool(_BROKEN.search(verdict.why)))
