@@ -131,7 +131,7 @@ def stricter(name: str, project: Any, user: Any) -> Any:
             return _adapters(project, user)
         case Guard.SANDBOX:
             return max(project, user, key=list(CodexSandbox).index)
-        case Guard.USERS:
+        case _:
             return user
 
 
