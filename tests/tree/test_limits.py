@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -13,9 +13,6 @@ from ralph.tree.inspector import Inspector
 from ralph.tree.snapshot import Changes, decoded
 
 from .test_inspector import Watch
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_look_that_is_cut_short_never_means_that_nothing_changed(repo: Path) -> None:
@@ -83,3 +80,13 @@ def test_signatures_are_kept_for_the_next_run(
     assert later.compare(before, later.take()).files == ["large7"]
     kept.write_bytes(b"damaged")
     assert Inspector(repo).take().files == later.take().files
+
+
+def test_a_relative_path_has_the_same_ignored_files(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (repo / ".gitignore").write_text("*.log\n")
+    monkeypatch.chdir(repo.parent.parent)
+    inspector = Inspector(Path(repo.parent.name, repo.name))
+    before = inspector.take()
+    (repo / "new.log").write_text("x")
+    (repo / "new").write_text("x")
+    assert inspector.compare(before, inspector.take()).files == ["new"]

@@ -118,7 +118,8 @@ def _root(workdir: Path, first: Snapshot | None) -> str:
         root = os.fsdecode(first.root)
         if f"{os.path.realpath(workdir)}/".startswith(f"{os.path.realpath(root).rstrip('/')}/"):  # it was not moved
             return root
-    return git.top(workdir) or str(workdir)
+    place = workdir.absolute()  # git would take a relative path as one from there
+    return git.top(place) or str(place)
 
 
 def _same_state(before: Snapshot, after: Snapshot) -> bool:

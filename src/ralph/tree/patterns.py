@@ -200,7 +200,8 @@ def _matches(glob: _Glob, name: bytes) -> bool:
 
 
 def _matches_path(parts: tuple[_Glob | None, ...], path: list[bytes]) -> bool:
-    """Like `_matches`, one level up: `**` is any number of folders, at the end at least one entry."""
+    """Whether the parts of a pattern match a path. `**` stands for any number of folders, and at the end for at least
+    one entry."""
     if parts[-1] is None:
         if len(path) < 2 and len(parts) > 1:
             return False
